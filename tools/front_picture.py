@@ -1,4 +1,4 @@
-"""Draws docs/pictures/front.svg from the tables of docs/results-tables.md: the priced bill against the share of turns that miss.
+"""Draws docs/pictures/front.svg and front-outer.svg from the tables of docs/results-tables.md: the priced bill against the share of turns that miss.
 
 make pictures
 """
@@ -13,15 +13,14 @@ from pageturn.lab.report.style import drawing_style
 from pageturn.lab.report.svg import Node, add, label, node, path, picture, standalone
 from tools.pictures import FOLDER
 
-NAME = "front"
 RESULTS = FOLDER.parent / "results-tables.md"
-BUDGETS = (32_000, 64_000)
+PICTURES = {"front": (32_000, 64_000), "front-outer": (16_000, 128_000)}  # and their budgets
 NAMES = ("thrifty", "balanced", "faithful")  # in the order of the curve
 WIDTH, HEIGHT = 470, 300  # of a panel
 _LEFT, _TOP, _BOTTOM, _RIGHT = 56, 34, 44, 18
 _TITLE = re.compile(r"\*\*(?P<source>[^*]+)\*\*, \d+ sessions?$")
 _ROW = re.compile(
-    r"\| (?P<budget>[\d,]+) \| (?P<method>[\w-]+) \| (?P<priced>[\d.]+) \|(?: [\d.]+ \|){3} (?P<missing>[\d.]+) \|"
+    r"\| (?P<budget>[\d,]+) \| (?P<method>[\w -]+) \| (?P<priced>[\d.]+) \|(?: [\d.]+ \|){3} (?P<missing>[\d.]+) \|"
 )
 
 
@@ -35,7 +34,8 @@ class Point(NamedTuple):
 
 
 def main() -> None:
-    (FOLDER / f"{NAME}.svg").write_text(drawn(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, budgets in PICTURES.items():
+        (FOLDER / f"{name}.svg").write_text(drawn(RESULTS.read_text(encoding="utf-8"), budgets), encoding="utf-8")
 
 
 def tables(text: str) -> dict[str, list[Point]]:
@@ -53,16 +53,16 @@ def tables(text: str) -> dict[str, list[Point]]:
     return found
 
 
-def drawn(text: str) -> str:
+def drawn(text: str, budgets: Sequence[int]) -> str:
     """A row of panels for each source, with one panel for each budget."""
     points = tables(text)
     whole = picture(
-        len(BUDGETS) * WIDTH,
+        len(budgets) * WIDTH,
         len(points) * HEIGHT,
         "The priced bill against the share of turns that miss, by source and budget",
     )
     for row, (source, every) in enumerate(points.items()):
-        for column, budget in enumerate(BUDGETS):
+        for column, budget in enumerate(budgets):
             shown = [point for point in every if point.budget == budget and point.method != "everything"]
             panel = node("g", transform=f"translate({column * WIDTH} {row * HEIGHT})")
             add(whole, add(panel, *_panel(f"{source}, {budget:,} tokens", shown)))

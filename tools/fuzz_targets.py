@@ -34,7 +34,7 @@ from pageturn.apps.mcp.proposing import PROPOSING
 from pageturn.apps.mcp.sessions import opened
 from pageturn.apps.mcp.settings_json import CannotEdit
 from pageturn.apps.mcp.tools import READING
-from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
+from pageturn.formats import anthropic, openai_chat, openai_responses
 from pageturn.formats.task_log import read_task_log
 from pageturn.routing import Decision, Logged
 from pageturn.stores import MemoryStore, open_store
@@ -45,9 +45,9 @@ from pageturn.values.json import is_too_deep
 from pageturn.values.messages import File, Native, Text, Thinking
 from pageturn.values.prompt import Prompt
 from pageturn.values.proposals import Rejection
+from tools.fuzz_streams import FORMATS, listed, packed_lines, streamed, unpacked
 
 ROOT = Path(__file__).parents[1]
-FORMATS = (anthropic, gemini, openai_chat, openai_responses)
 TYPES: tuple[Any, ...] = (
     *(
         pt.Message,
@@ -187,6 +187,31 @@ _REPLIES = {
         b'[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":"x"}]',
     ],
 }
+
+
+def _stream_of(vendor: Any) -> Callable[[bytes], Stage]:
+    def run(data: bytes) -> Stage:
+        events = listed(data)
+        if events is None:
+            return Stage.REFUSED
+        return _stage(parsed=True, accepted=streamed(vendor, events))
+
+    return run
+
+
+def _stream_seeds(vendor: Any) -> Callable[[], list[bytes]]:
+    """A stream, and a whole answer, which is a stream of one event for some vendors."""
+
+    def seeds() -> list[bytes]:
+        events = [line for line in _EVENTS[vendor.VENDOR].split(b"\n") if line != b"[DONE]"]
+        return [b"[" + b",".join(events) + b"]", *_REPLIES[vendor.VENDOR]]
+
+    return seeds
+
+
+def _unpack(data: bytes) -> Stage:
+    lines = listed(data)
+    return _stage(parsed=lines is not None, accepted=lines is not None and unpacked(lines))
 
 
 # -- values
@@ -458,6 +483,13 @@ def _gateway_seeds() -> list[bytes]:
 
 
 _EVENTS = {
+    "gemini": b"\n".join(
+        [
+            b'{"candidates":[{"content":{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{"a":1}}}]},"citationMetadata":{"citations":[{"uri":"u"}]}}]}',
+            b'{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$.a[0].b","stringValue":"q"}],"willContinue":true}}]}}]}',
+            b'{"candidates":[{"content":{"parts":[{"functionCall":{"partialArgs":[{"jsonPath":"$.a[0].b","stringValue":"r"}]}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3}}',
+        ]
+    ),
     "anthropic": b"\n".join(
         [
             b'{"type":"message_start","message":{"id":"i","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":3,"output_tokens":1}}}',
@@ -733,6 +765,8 @@ TARGETS = {
     target.name: target
     for target in (
         *(Target(vendor.VENDOR, _load_with(vendor), _format_seeds(vendor)) for vendor in FORMATS),
+        *(Target(f"stream_{each.VENDOR}", _stream_of(each), _stream_seeds(each)) for each in FORMATS),
+        Target("unpack", _unpack, lambda: [packed_lines()]),
         Target("from_json", _from_json, _json_seeds),
         Target("import", _import, _import_seeds),
         Target("session", _session, _session_seeds),

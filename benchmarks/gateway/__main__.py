@@ -18,6 +18,7 @@ from benchmarks.gateway.load import Measured, held, in_turn, measured, sessions
 from benchmarks.gateway.subjects import Running, missing, provider, subject
 from benchmarks.stopwatch import machine
 
+OURS = ("bare", "watch", "manage", "recall")
 SUBJECTS = ("bare", "watch", "litellm", "headroom", "manage", "recall")
 CONNECTIONS = {1: 60, 16: 320, 256: 768}  # how many requests in all
 MESSAGES = (20, 400)
@@ -37,8 +38,8 @@ def main() -> None:
             for name, process in running.items():
                 _load(name, process)
             for name, process in running.items():
-                if name in ("bare", "watch", "manage"):
-                    _holds(name, process)
+                if name in OURS:
+                    _holds(name, process, upstream)
 
 
 def _started(names, upstream: Running, folder: Path, stack: ExitStack):  # noqa: ANN001, ANN202
@@ -87,12 +88,14 @@ def _told(name: str, messages: int, connections: int, cell: Measured, seconds: f
     )
 
 
-def _holds(name: str, process: Running) -> None:
+def _holds(name: str, process: Running, upstream: Running) -> None:
     before = process.memory
-    began, seconds, ended = uvloop.run(held(process.port, STREAMS))
+    found = uvloop.run(held(process.port, upstream.port, STREAMS))
     more = (process.memory - before) / 1e6
     print(
-        f"{name}: {began} of {STREAMS} streams held, all begun after {seconds:.1f} s, {ended} ended well; {more:.0f} MB"
+        f"{name}: {found.streams} of {STREAMS} streams stood at once, the last begun after {found.seconds:.1f} s, "
+        f"{found.ended} ended well; {more:.0f} MB",
+        flush=True,
     )
     before = _settled(process)
     uvloop.run(sessions(process.port, SESSIONS))

@@ -5,14 +5,17 @@ import json
 import math
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import uvloop
 
 _END = b"0\r\n\r\n"
-_HELD = b"bench-hold"  # a model whose answers begin at once and end later
-HOLD_SECONDS = 6.0
+_HELD = b"bench-hold"  # a model whose answers begin at once, and end when another one is asked
+_RELEASING = b"bench-release"
+_LONGEST_HOLD = 240.0  # seconds: the last stream of a gateway that derives begins late
+_LONGEST_END = 120.0
 
 
 def _chunk(data: dict[str, Any]) -> bytes:
@@ -43,6 +46,8 @@ _REST = b"".join(
 class Answering(asyncio.Protocol):
     """The provider's side of a connection."""
 
+    _holding: ClassVar[list[asyncio.Transport]] = []  # streams that have begun
+
     def __init__(self) -> None:
         self._taken = bytearray()
 
@@ -52,13 +57,16 @@ class Answering(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._taken += data
         while (length := _whole(self._taken)) is not None:
-            is_held = _HELD in self._taken[:length]
+            request = bytes(self._taken[:length])
             del self._taken[:length]
-            if is_held:
+            if _HELD in request:
                 self._transport.write(_HEAD + _FIRST)
-                asyncio.get_running_loop().call_later(HOLD_SECONDS, self._transport.write, _REST)
-            else:
-                self._transport.write(_HEAD + _FIRST + _REST)
+                self._holding.append(self._transport)
+                continue
+            if _RELEASING in request:
+                while self._holding:
+                    self._holding.pop().write(_REST)
+            self._transport.write(_HEAD + _FIRST + _REST)
 
 
 def _whole(taken: bytearray) -> int | None:
@@ -212,28 +220,52 @@ def _of(firsts: list[float], took: float, size: int) -> Measured:
     return Measured(len(firsts) / took, _at(firsts, 0.1), _at(firsts, 0.5), _at(firsts, 0.99), len(firsts), size)
 
 
-async def held(port: int, streams: int) -> tuple[int, float, int]:
-    """Hold so many streams at once: how many began before any ended, in how many seconds, and how many ended well."""
-    loop = asyncio.get_running_loop()
-    place = f"127.0.0.1:{port}"
-    begun = perf_counter()
+class Held(NamedTuple):
+    """What became of streams that were held: how many stood at once, when the last of them had begun, and how many ended well."""
 
-    async def hold(number: int) -> tuple[float, bool]:
+    streams: int
+    seconds: float
+    ended: int
+
+
+async def held(port: int, provider: int, streams: int) -> Held:
+    """Begin so many streams, and let the provider end them when all have begun, or when that takes too long."""
+    loop = asyncio.get_running_loop()
+    place, began = f"127.0.0.1:{port}", perf_counter()
+    begun: list[float] = []
+    left, all_in = iter(range(streams - 1)), asyncio.Event()  # also those that fail
+
+    async def hold(number: int) -> bool:
         _, asking = await loop.create_connection(Asking, "127.0.0.1", port)
-        done = asking.ask(requests(place, 20, f"held-{number}", "bench-hold")(0))
-        await asking.has_begun
-        began = perf_counter() - begun
+        done = asking.ask(requests(place, 20, f"held-{number}", _HELD.decode())(0))
+        await asyncio.wait({done, asking.has_begun}, return_when=asyncio.FIRST_COMPLETED)
+        begun.extend([perf_counter() - began] if asking.has_begun.done() else [])
+        if next(left, None) is None:
+            all_in.set()
         try:
             await done
         except (RuntimeError, OSError):
-            return began, False
+            return False
         finally:
             asking.transport.close()
-        return began, True
+        return True
 
-    ended = await asyncio.gather(*(hold(number) for number in range(streams)), return_exceptions=True)
-    good = [each for each in ended if isinstance(each, tuple)]
-    return len(good), max((began for began, _ in good), default=math.nan), sum(is_well for _, is_well in good)
+    holding = [asyncio.ensure_future(hold(number)) for number in range(streams)]
+    with suppress(TimeoutError):
+        await asyncio.wait_for(all_in.wait(), _LONGEST_HOLD)
+    at_once, last = len(begun), max(begun, default=math.nan)
+    await _release(provider)
+    done, late = await asyncio.wait(holding, timeout=_LONGEST_END)
+    for each in late:
+        each.cancel()
+    return Held(at_once, last, sum(each.exception() is None and each.result() for each in done))
+
+
+async def _release(provider: int) -> None:
+    """Let the provider end what it holds."""
+    _, asking = await asyncio.get_running_loop().create_connection(Asking, "127.0.0.1", provider)
+    await asking.ask(requests(f"127.0.0.1:{provider}", 2, "release", _RELEASING.decode())(0))
+    asking.transport.close()
 
 
 async def sessions(port: int, count: int) -> None:

@@ -4,16 +4,21 @@
 
 A task is worth a dollar where it succeeds. Whether a model succeeds is drawn by its rate at that time; the same draws hold for every way
 of choosing. The favourite is down for a tenth of the time. A client reports every outcome by `POST /outcomes`, as it would know it from
-its tests. Regret is against whoever is best at that time, price included. What a client sees of the outage is counted too.
+its tests. Regret is against whoever is best at that time, price included. What a client sees of the outage is counted too. LiteLLM's
+router (its default strategy, with retries at the other models) has no way to be told an outcome.
 """
 
 import http.client
 import json
+import os
 import random
+import subprocess
 import sys
 import tempfile
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from urllib.parse import urlsplit
@@ -26,15 +31,22 @@ from tests.apps.gateway.upstream import Asked, Reply, upstream
 
 MODELS = {"large": (0.85, [10.0, 50.0]), "middle": (0.7, [2.0, 10.0]), "small": (0.45, [0.2, 1.0])}
 PROMPT = "x" * 32_000  # about 8,000 tokens: 13, 2.6 and .26 cents with an answer of 1,000 tokens
+LITELLM = "LiteLLM"
+_PYTHON = Path(os.environ.get("PAGETURN_LITELLM", ".venv-litellm/bin/python"))
 KINDS = ("Fix the failing test in src/a.py.", "Write a haiku about rivers.")
+
+
+_Answer = tuple[int, str, str | None]  # the status, who answered, and the decision
 
 
 def main() -> None:
     tasks, seeds = (int(each) for each in [*sys.argv[1:], *("400", "3")[len(sys.argv) - 1 :]])
     print(f"{tasks} tasks, {seeds} seeds; dollars and regret a task")
+    if not _PYTHON.exists():
+        print(f"{LITELLM}: skipped, there is no {_PYTHON} (make .venv-litellm/installed)")
     rows: dict[str, list[Counter[str]]] = {}
     for seed in range(seeds):
-        for name in ("routed", *MODELS):
+        for name in ("routed", *((LITELLM,) if _PYTHON.exists() else ()), *MODELS):
             rows.setdefault(name, []).append(_run(name, tasks, seed))
     for name, found in rows.items():
         told = {key: mean(each[key] for each in found) / tasks for key in ("net", "price", "regret")}
@@ -73,13 +85,16 @@ def _run(name: str, tasks: int, seed: int) -> Counter[str]:
     with tempfile.TemporaryDirectory(prefix="pageturn-routed-") as folder, ExitStack() as stack:
         server = stack.enter_context(upstream())
         server.answer = answer
-        gateway = stack.enter_context(_gateway(Path(folder), server.url))
+        if name == LITELLM:
+            ask = stack.enter_context(_litellm(server.url))
+        else:
+            gateway = stack.enter_context(_gateway(Path(folder), server.url))
+            ask = partial(_ask, gateway.url, name if name != "routed" else "task")
         for number in range(tasks):
             at, kind = number / tasks, chance.randrange(2)
             draws = {model: chance.random() for model in MODELS}
             is_out[0] = 0.2 < at < 0.3
-            asked = name if name != "routed" else "task"
-            status, model, decision = _ask(gateway.url, asked, f"{KINDS[kind]} {number} {PROMPT}")
+            status, model, decision = ask(f"{KINDS[kind]} {number} {PROMPT}")
             best = max(_rate(each, at, kind) - _price(each) for each in MODELS if not (is_out[0] and each == "large"))
             if status != 200:
                 found["client failures"] += 1
@@ -108,7 +123,26 @@ def _gateway(folder: Path, url: str) -> Gateway:
     return Gateway(config, mode_for(config))
 
 
-def _ask(url: str, model: str, text: str) -> tuple[int, str, str | None]:
+@contextmanager
+def _litellm(url: str) -> Iterator[Callable[[str], _Answer]]:
+    """LiteLLM's router, in a process of its own."""
+    command = [_PYTHON, "benchmarks/gateway/litellm_router.py", url, *MODELS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:  # fmt: skip
+        stdin, stdout = process.stdin, process.stdout
+        assert stdin is not None
+        assert stdout is not None
+
+        def ask(text: str) -> _Answer:
+            stdin.write(json.dumps({"text": text}) + "\n")
+            stdin.flush()
+            told = json.loads(stdout.readline())
+            return told["status"], told["model"], None
+
+        yield ask
+        stdin.close()
+
+
+def _ask(url: str, model: str, text: str) -> _Answer:
     answer, _ = _post(url, CHAT, {"model": model, "messages": [{"role": "user", "content": text}]})
     told = answer.getheader("x-pageturn-decision") or ""
     return answer.status, told.partition("openai/")[2].partition(";")[0], told.partition(";")[0] or None

@@ -28,6 +28,7 @@ class Fault(NamedTuple):
     retry_after: int | None = None
     cut: float | None = None  # after which part of the answer the connection breaks
     is_too_long: bool = False
+    times: int = 1  # in a row
 
 
 class Turn(NamedTuple):
@@ -89,7 +90,7 @@ class Provider:
         body = json.loads(asked.body)
         view = wire.view(body)
         is_side = not view.tools or is_summary_wanted(view)
-        fault = self.faults.pop(len(self.steps), Fault()) if not is_side else Fault()
+        fault = self._fault() if not is_side else Fault()
         if fault.status != 200:
             return _refused(wire, fault.status, "scripted", fault.retry_after)
         size = sum(tokens(unit.content) for unit in wire.units(body))
@@ -103,6 +104,13 @@ class Provider:
         if len(self.turns) >= _MOST_CALLS:
             return _refused(wire, 400, "this has gone on for too long")
         return self._told(asked, wire, body, view, fault, is_side=is_side)
+
+    def _fault(self) -> Fault:
+        """What goes wrong with this step."""
+        fault = self.faults.pop(at := len(self.steps), Fault())
+        if fault.times > 1:
+            self.faults[at] = fault._replace(times=fault.times - 1)
+        return fault
 
     def _told(
         self, asked: Asked, wire: ModuleType, body: dict[str, Any], view: View, fault: Fault, *, is_side: bool

@@ -26,9 +26,10 @@ class Chosen(pt.DerivePolicy):
 
     levels: tuple[pt.ResidencyLevel | None, ...] = ()
     folds: bool = True
+    demands: bool = False  # folds that change nothing, too
 
     def is_full(self, growth, budget_tokens):
-        return False
+        return self.demands
 
     def pays(self, growth, budget_tokens):
         return self.folds
@@ -68,7 +69,7 @@ def lines_of(context):
 
 @pytest.mark.parametrize(("count", "is_sealed"), [(7, False), (8, True)])
 def test_a_line_is_sealed_when_so_many_units_are_in_it_for_the_second_time(count, is_sealed):
-    session = reading(count)
+    session = reading(count, policy=Chosen(demands=True))
     assert [line.sealed for line in lines_of(answered(session, 2))] == [False]
     (line,) = lines_of(answered(session))
     assert line.sealed is is_sealed
@@ -212,7 +213,7 @@ def test_the_task_is_what_was_asked_last_and_still_counts():
 
 
 def test_a_task_that_the_store_lost_is_a_fault_and_the_one_before_it_holds():
-    session = open_session(policy=Chosen())
+    session = open_session(policy=Chosen(demands=True))
     first, lost = session.extend([pt.user("Fix src/auth.py"), pt.user("Fix src/login.py and all that depends on it")])
     store_of(session)._connection.execute("DELETE FROM blobs WHERE digest = ?", (lost.digest,))
     context = reopened(session).derive()
@@ -243,12 +244,12 @@ def test_reasoning_stays_before_the_first_call_that_is_shown_otherwise_than_it_w
 
 
 def test_a_fold_that_changes_nothing_leaves_all_reasoning():
-    session = open_session(policy=Chosen((FULL,) * 3), model=BOUND)
+    session = open_session(policy=Chosen((FULL,) * 3, demands=True), model=BOUND)
     session.extend([pt.system("You are careful."), pt.user("Fix src/auth.py")])
     for number in range(3):
         think(session, number, lines=1)
     context = session.derive([TOOL])
-    assert context.fold.reason is FoldReason.PAYS
+    assert context.fold.reason is FoldReason.FULL
     assert context.fold.unreasoned is None
     assert thoughts(context) == ["sig0", "sig1", "sig2"]
     session.append(pt.assistant(Thinking(text="so", signature="sig3"), "so"))
@@ -307,7 +308,7 @@ def test_where_a_unit_keeps_its_level_the_fold_since_which_it_does_is_kept():
 
 
 def test_only_what_differs_from_the_last_fold_is_written_down():
-    session = reading(3, policy=Chosen((STRUCTURED, STRUCTURED, STRUCTURED)))
+    session = reading(3, policy=Chosen((STRUCTURED, STRUCTURED, STRUCTURED), demands=True))
     answered(session, 3)
     fold = session.derive().fold
     assert set(fold.placed) == {
@@ -395,7 +396,7 @@ def test_notes_are_part_of_what_a_fold_needs():
     ("lines", "band"), [(1, pt.ContextMessageTarget.SYSTEM), (900, pt.ContextMessageTarget.SUFFIX_SYSTEM)]
 )
 def test_a_long_prompt_does_not_keep_what_is_shown_once_out_of_its_band_but_a_long_history_does(lines, band):
-    session = open_session(policy=Chosen((FULL,)))
+    session = open_session(policy=Chosen((FULL,), demands=True))
     session.extend([pt.system("A rule of the house. " * 1_200), pt.user("Fix src/auth.py")])
     work(session, 1, lines=lines)
     session.inject(pt.ContextMessage.system("once", "Mind the time.", consume_after_emit=True))
@@ -419,7 +420,7 @@ def test_only_the_rules_at_the_beginning_are_the_base_prompt(prompt):
 
 
 def test_a_fold_of_nothing_shows_nothing():
-    session = open_session(policy=Chosen(), recall=None)
+    session = open_session(policy=Chosen(demands=True), recall=None)
     context = session.derive()
     assert (context.messages, context.tokens, context.fold.upto) == ((), 0, 0)
     session.append(pt.assistant("Hello?"))

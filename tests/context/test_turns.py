@@ -255,7 +255,7 @@ def test_without_a_recall_tool_nothing_is_pointed_at():
 
 def test_a_cold_cache_is_a_time_to_fold():
     clock = Clock()
-    session = open_session(policy=pt.Paged.faithful(40_000), clock=clock)
+    session = open_session(policy=pt.Paged.thrifty(40_000), clock=clock)
     session.append(pt.user("Fix it."))
     work(session, 5, lines=100)
     assert session.derive().fold is None
@@ -264,7 +264,7 @@ def test_a_cold_cache_is_a_time_to_fold():
     session.append(pt.user("continue"))
     context = session.derive()
     assert context.fold.reason is FoldReason.COLD
-    assert reopened(session, policy=pt.Paged.faithful(40_000)).derive().messages == context.messages
+    assert reopened(session, policy=pt.Paged.thrifty(40_000)).derive().messages == context.messages
 
 
 def test_a_fold_that_frees_too_little_says_that_there_is_little_room():

@@ -1,6 +1,7 @@
 """When the layout changes, and what a policy is told before it does."""
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -189,3 +190,25 @@ def test_the_dearer_a_miss_the_more_stays():
     tokens = [folding(policy(60_000))[1].tokens for policy in (pt.Paged.thrifty, pt.Paged, pt.Paged.faithful)]
     assert tokens == sorted(tokens)
     assert tokens[0] < tokens[-1]
+
+
+def test_a_fold_that_has_nothing_to_change_is_none_and_the_next_one_is_tried_later():
+    """Reads that were just made are worth their room to this name, so its first fold would show all of them again."""
+    policy = pt.Paged.faithful(60_000)
+    session = open_session(policy=policy)
+    session.append(pt.user("Fix src/auth.py"))
+    kept = []
+    for number in range(40):
+        work(session, 1, start=number, lines=100, derive=False)
+        context = session.derive()
+        again = reopened(session, policy=policy).derive()
+        assert (again.messages, again.fold) == (context.messages, context.fold)
+        session.append(pt.assistant("and on"))
+        shown = session.reader.turns()[-1].shown
+        if shown.kept is not None:
+            assert (context.fold, shown.fold, shown.kept.rewritten_tokens) == (None, None, 0)
+            kept.append(number)
+        elif context.fold is not None:
+            assert context.fold.cost.freed_tokens > 0
+    assert kept
+    assert all(later > earlier + 1 for earlier, later in pairwise(kept))

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -16,6 +16,7 @@ class Upstream:
         self.requests: list[dict[str, Any]] = []
         self.answer: dict[str, Any] = {}
         self.answers: list[dict[str, Any]] = []  # one after the other, before that one
+        self.by_path: Callable[[str], dict[str, Any]] | None = None  # an answer for each path, instead of all others
         self.events: Sequence[tuple[str | None, dict[str, Any]]] = ()  # the name and the data of each
 
 
@@ -27,7 +28,10 @@ def upstream() -> Iterator[Upstream]:
         def do_POST(self) -> None:
             state.requests.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             is_stream = state.requests[-1].get("stream") or "alt=sse" in self.path
-            answer = state.answers.pop(0) if state.answers else state.answer
+            if state.by_path is not None:
+                answer = state.by_path(self.path)
+            else:
+                answer = state.answers.pop(0) if state.answers else state.answer
             body = b"".join(_event(*event) for event in state.events) if is_stream else json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("content-type", "text/event-stream" if is_stream else "application/json")

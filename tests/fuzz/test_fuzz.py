@@ -23,6 +23,7 @@ SLOW = {
     "recall_tool": 5,
     "gateway": 10,
     "mcp": 5,
+    "unpack": 10,
 }  # how much slower than the others
 
 

@@ -12,6 +12,7 @@ from pageturn.lab.traces import Trace
 from pageturn.tokens.too_long import read_overflow
 from pageturn.values.messages import Thinking
 from tests.hostile.entry_points import begun, call, step
+from tests.hostile.operations import OPERATIONS
 from tests.sessions import take_tasks
 
 Work = Callable[[], object]
@@ -219,4 +220,5 @@ CROWDS: dict[str, tuple[Callable[[int], Work], int]] = {  # with a number at whi
     "lines of a task log": (task_lines, 2_000),
     "events that wait": (events_that_wait, 4_000),
     "pieces of a recall": (pieces_of_a_recall, 2_000),
+    **OPERATIONS,
 }

@@ -15,6 +15,7 @@ import pageturn as pt
 from pageturn.apps.importing import Report, import_file
 from pageturn.context.renditions import PageMessage
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
+from pageturn.journal.archive import pack, unpack
 from pageturn.lab.our_policies import Deriving
 from pageturn.lab.replay import Recording
 from pageturn.lab.traces import Trace
@@ -203,6 +204,86 @@ def _gemini(text: str) -> Any:
     ]
 
 
+_PIECE = 7  # characters of a text that a stream brings at once
+
+
+def _streamed(format_: Any, events: Callable[[list[str]], list[Any]]) -> EntryPoint:
+    """The text as the words and as the arguments of a streamed answer, in pieces."""
+
+    def prepared(text: str) -> Work:
+        pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
+        given = events(pieces)
+
+        def work() -> None:
+            stream = format_.Stream()
+            for event in given:
+                stream.feed(event)
+            assert text in stream.message.text
+
+        return work
+
+    return prepared
+
+
+def _anthropic_events(pieces: list[str]) -> list[Any]:
+    start, delta = "content_block_start", "content_block_delta"
+    said = [{"type": delta, "index": 0, "delta": {"type": "text_delta", "text": each}} for each in pieces]
+    asked = [
+        {"type": delta, "index": 1, "delta": {"type": "input_json_delta", "partial_json": each}} for each in pieces
+    ]
+    return [
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "model": "m"}},
+        {"type": start, "index": 0, "content_block": {"type": "text", "text": ""}},
+        *said,
+        {"type": start, "index": 1, "content_block": {"type": "tool_use", "id": "c", "name": "f", "input": {}}},
+        *asked,
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    ]
+
+
+def _chat_chunks(pieces: list[str]) -> list[Any]:
+    said: list[Any] = [{"content": each, "reasoning_content": each} for each in pieces]
+    asked = [{"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": each}}]} for each in pieces]
+    return [{"choices": [{"index": 0, "delta": each}]} for each in (*said, *asked)]
+
+
+def _gemini_chunks(pieces: list[str]) -> list[Any]:
+    said: list[Any] = [{"text": each} for each in pieces]
+    asked = [
+        {"functionCall": {"name": "f", "willContinue": True, "partialArgs": [{"jsonPath": "$.a", "stringValue": each}]}}
+        for each in pieces
+    ]
+    return [{"candidates": [{"content": {"parts": [each]}}]} for each in (*said, *asked)]
+
+
+def _responses_events(pieces: list[str]) -> list[Any]:
+    place = {"output_index": 0, "content_index": 0}
+    said = [{"type": "response.output_text.delta", **place, "delta": each} for each in pieces]
+    call_ = {"type": "function_call", "call_id": "c", "name": "f", "arguments": ""}
+    asked = [{"type": "response.function_call_arguments.delta", "output_index": 1, "delta": each} for each in pieces]
+    return [*said, {"type": "response.output_item.added", "output_index": 1, "item": call_}, *asked]
+
+
+def _packed(text: str) -> Work:
+    store = MemoryStore()
+    with pt.Session.open(store, id="s") as session:
+        session.extend(step(call(command="make"), text))
+    return lambda: unpack(MemoryStore(), [*pack(store, "s")])
+
+
+def _packed_lines(text: str) -> Work:
+    """A file that is hostile itself."""
+    lines = text.encode("utf-8", "replace").splitlines(keepends=True)
+
+    def work() -> None:
+        with suppress(pt.PageturnError):
+            unpack(MemoryStore(), lines)
+
+    return work
+
+
 def _imported(sample: Path) -> EntryPoint:
     """A log of another tool, in which somebody said this."""
 
@@ -348,6 +429,12 @@ ENTRY_POINTS: dict[str, EntryPoint] = {
     "OpenAI responses": _formatted(openai_responses, _responses),
     "Anthropic": _formatted(anthropic, _anthropic),
     "Gemini": _formatted(gemini, _gemini),
+    "a stream of OpenAI chat": _streamed(openai_chat, _chat_chunks),
+    "a stream of OpenAI responses": _streamed(openai_responses, _responses_events),
+    "a stream of Anthropic": _streamed(anthropic, _anthropic_events),
+    "a stream of Gemini": _streamed(gemini, _gemini_chunks),
+    "pack and unpack": _packed,
+    "unpack": _packed_lines,
     **{f"import {sample.name}": _imported(sample) for sample in sorted(_SAMPLES.glob("*.*"))},
     "import a line": _import_raw("{} "),
     "import a second line": _import_raw('{"type": "session", "id": "s", "timestamp": 1}\n'),

@@ -138,6 +138,13 @@ def test_a_file_of_format_1_is_read_and_what_cannot_be_checked_is_said(lines):
     refuse(old[:1], match="line 1")
 
 
+@pytest.mark.parametrize("key", ["", "9" * 400, "?"])
+def test_a_key_that_no_handle_can_be_checked_with_is_refused(lines, key):
+    head = json.loads(lines[0])
+    head["sessions"][0]["key"] = key
+    refuse(of_format_1([json.dumps(head).encode() + b"\n", *lines[1:]]), match="line 1: expected")
+
+
 def test_a_newer_format_is_named(lines):
     head = {**json.loads(lines[0]), "version": 3}
     refuse([json.dumps(head).encode(), *lines[1:]], match="expected a format from 1 to 2, got 3")

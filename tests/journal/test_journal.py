@@ -118,7 +118,7 @@ def test_the_form_of_a_snapshot_has_its_number():
     """When this fails, raise `_SNAPSHOT_FORMAT` in journal.py and put the new fields here."""
     assert SessionState.__struct_fields__ == (
         "head", "pages", "turns", "turn", "is_opening", "system", "rules", "model", "people", "pins", "from_task_log", "plan", "spared", "preferences",
-        "note_state", "renditions", "fields", "policy", "grants", "faults", "usage", "resets", "placed", "lines", "folded", "folds", "fold_cost", "fold_tokens",
+        "note_state", "renditions", "fields", "policy", "grants", "faults", "usage", "resets", "placed", "lines", "folded", "folds", "tried", "fold_cost", "fold_tokens",
         "read_since_fold", "forms_folded",
         "has_handles", "unreasoned", "promises", "changes", "changes_folded",
         "is_cold", "seen", "shown", "overtaken", "fetched", "fetched_since_fold", "calibrations", "bounds", "next_txn", "staged", "waiting", "settled",

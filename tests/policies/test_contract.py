@@ -108,6 +108,15 @@ def test_a_new_session_says_that_it_is_legacy_even_where_nothing_was_said_yet():
     assert reopened(session).reader.policy == pt.Legacy()
 
 
+@pytest.mark.parametrize("thrift", [0, 0.01, 0.05])
+@pytest.mark.parametrize("miss_tokens", [0, 20_000, 80_000])
+def test_a_stored_price_of_a_miss_holds_beside_settings_of_an_earlier_version(thrift, miss_tokens):
+    stored = pt.from_json(AnyPolicy, f'{{"policy":"paged","miss_tokens":{miss_tokens},"thrift":{thrift}}}'.encode())
+    for policy in (stored, pt.from_json(AnyPolicy, pt.to_json(stored))):
+        assert policy.miss_tokens == miss_tokens
+        assert f"miss_tokens={miss_tokens:,}" in policy.notices[0]
+
+
 @pytest.mark.parametrize(("thrift", "miss_tokens"), [(0, 80_000), (0.01, 20_000), (0.05, 0)])
 def test_a_policy_with_settings_of_an_earlier_version_opens_and_says_what_became_of_them(thrift, miss_tokens):
     stored = pt.from_json(AnyPolicy, f'{{"policy":"paged","budget_tokens":9000,"low":0.3,"thrift":{thrift}}}'.encode())

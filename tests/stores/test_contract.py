@@ -17,6 +17,7 @@ from pageturn.stores import (
     Span,
     SqliteStore,
     open_store,
+    shown,
 )
 from pageturn.stores.words import hidden_parts, terms
 from pageturn.testing import maintained_store_cases, reopened_store_cases, sidecar_cases, store_cases
@@ -77,6 +78,19 @@ def test_a_url_says_which_store(tmp_path, monkeypatch):
 def test_a_url_that_means_nothing_is_refused(url):
     with pytest.raises(InvalidInput, match="url: expected"):
         open_store(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("postgresql://me:se@cret@host:5432/agents?password=other", "postgresql://host:5432/agents"),
+        ("postgres:///agents", "postgres:///agents"),
+        ("agent.db", "agent.db"),
+        ("sqlite:a@b.db?wait_seconds=1", "sqlite:a@b.db?wait_seconds=1"),
+    ],
+)
+def test_a_url_is_shown_without_what_is_secret(url, name):
+    assert shown(url) == name
 
 
 def test_camel_case_hides_its_parts_and_stopwords_say_nothing():

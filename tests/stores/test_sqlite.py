@@ -401,3 +401,27 @@ def steps_of_appends(waiting):
 
 def test_an_append_takes_the_same_however_much_waits_for_the_index():
     assert steps_of_appends(4_000) < 1.2 * steps_of_appends(1_000)
+
+
+@pytest.mark.parametrize("make", [MemoryStore, None], ids=["memory", "file"])
+def test_what_is_written_in_one_transaction_is_written_whole_or_not_at_all(make, tmp_path):
+    store = make() if make is not None else SqliteStore(tmp_path / "a.db")
+
+    def write_and_fail():
+        with store.transaction():
+            store.create(SessionRow("a", b"key", 0))
+            store.append("a", 0, Batch([Record(1, 0, b"{}")], {"d": b"data"}))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write_and_fail()
+    assert (store.sessions(), store.blob("d")) == ([], None)
+    with store.transaction():
+        store.create(SessionRow("a", b"key", 0))
+        with pytest.raises(Conflict):
+            store.append("a", 1, Batch([Record(2, 0, b"{}")], {"d": b"data"}))
+        store.append("a", 0, Batch([Record(1, 0, b"{}")]))
+    store.append("a", 1, Batch([Record(2, 0, b"{}")]))
+    assert [record.seq for record in store.records("a")] == [1, 2]
+    assert (store.check(), store.blob("d")) == ([], None)
+    store.close()

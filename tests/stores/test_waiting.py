@@ -152,7 +152,7 @@ def test_a_write_says_what_it_waited_for_and_how_to_wait_longer(path, write, sec
             WRITES[write](session)
         assert isinstance(caught.value, Busy)
         assert str(caught.value) == (
-            f"{path}: waited {seconds:g} s (wait_seconds) for another process or thread to finish writing"
+            f"{path}: waited {seconds:g} s (wait_seconds) for another process or thread to finish writing (docs/errors.md, Busy)"
         )
         assert session.reader.pages() == pages
     WRITES[write](session)
@@ -323,7 +323,7 @@ def test_a_span_ends_where_it_ends_also_for_what_waits(path):
 
 
 def test_a_common_term_is_left_out_of_a_query_with_a_rare_one_also_for_what_waits(path, monkeypatch):
-    monkeypatch.setattr("pageturn.stores.index._COMMON", 500)
+    monkeypatch.setattr("pageturn.stores.words.COMMON", 500)
     store = filled(path, [f"error number{n}" for n in range(550)])
     with held(path):
         assert [each.seq for each in store.search([Span("a", 10**6)], "error number549", 9)] == [550]

@@ -60,7 +60,7 @@ BROKEN = [
     ("every promise holds at every turn", {"plan": too_low}),
     ("every promise holds at every turn", {"is_full": lambda self, growth, budget: None}),
     ("rules and the task outlive every fold", {"plan": too_low}),
-    ("below the limit everything stands as it came", {"pays": over_and_over}),
+    ("below the limit everything stands as it came", {"is_full": over_and_over}),
     ("between folds nothing moves and folds are rare", {"pays": over_and_over}),
     ("the same question gets the same answer", {"plan": by_chance}),
     ("it keeps nothing of one session for another", {"plan": by_number(count())}),

@@ -1,10 +1,12 @@
 """What looks like a key is masked where text is shown; other text stays as it is."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pageturn.values.masking import MASK, masked
+from pageturn.values.masking import MASK, covered, covered_json, masked
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,10 @@ def test_a_key_is_masked_amid_other_words(key):
     assert shown.startswith("before ")
     assert shown.endswith("after")
     assert masked(shown) == shown
+    hidden = covered(f"before {key} after")
+    assert (len(hidden), hidden[:7], hidden[-6:]) == (len(key) + 13, "before ", " after")
+    assert key not in hidden
+    assert covered(hidden) == hidden
 
 
 @pytest.mark.parametrize(
@@ -44,3 +50,8 @@ def test_other_text_stays(text):
 @given(st.text(max_size=200))
 def test_any_text_can_be_masked_twice(text):
     assert masked(masked(text)) == masked(text)
+
+
+def test_json_stays_json_and_its_names_stay():
+    told = b'{"api_key": "say token=0123456789abc", "list": [1, null, "sk-0123456789abcdef"]}'
+    assert json.loads(covered_json(told)) == {"api_key": f"say token={'•' * 13}", "list": [1, None, f"sk-{'•' * 16}"]}

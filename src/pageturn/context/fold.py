@@ -124,9 +124,8 @@ class FoldMaker:
         """The tokens that a context takes at least, including tools, with the task verbatim where that is allowed."""
         state = self._journal.state
         sealed = self._sealed(tasks)
-        units = units_within(
-            state, outside(state, sealed)
-        )  # not those that are kept: a rule may be under test by `pin`
+        # Not the units that are kept: a rule may be under test by `pin`.
+        units = units_within(state, outside(state, sealed))
         frame = self._inputs(terms, self._wanted(tasks), FoldReason.FULL, sealed, units).frame
         return Needed(frame.budget_tokens - room_above_laws(frame), most_needed(frame))
 
@@ -374,7 +373,7 @@ def growth_of(state: SessionState) -> Growth:
         tokens,
         standing_tokens=state.fold_tokens,
         grown_tokens=max(0, tokens - state.fold_tokens),
-        turns=state.turn - (state.folds[-1] if state.folds else 0),
+        turns=state.turn - state.tried,
         read_tokens=state.read_since_fold,
         last_fold=state.fold_cost,
     )

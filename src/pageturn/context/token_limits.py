@@ -9,6 +9,7 @@ from pageturn.policies.checked import CheckedPolicy
 from pageturn.tokens.calibration import Calibration
 from pageturn.tokens.windows import window_of
 from pageturn.values.errors import BudgetTooSmall, ModelTooSmall
+from pageturn.values.usage import MOST_TOKENS
 
 _RESERVE_SHARE = 4  # a quarter of a small budget is kept back,
 _SMALL_BUDGET = 600  # and half of what a budget has beyond this, if that is more
@@ -90,5 +91,7 @@ class TokenLimits:
 
     def _budget_for(self, model: str, tokens: int) -> int:
         """The smallest budget that leaves this many tokens of our count."""
+        if tokens >= MOST_TOKENS:  # a journal that was made up: no model takes so many
+            return tokens
         budgets = range(tokens, _LEAST_CALIBRATED * (tokens + 1))
         return budgets[bisect_left(budgets, tokens, key=lambda budget: self._calibrated(model, budget))]

@@ -17,6 +17,7 @@ from pageturn.context.notes import (
     NO_PLACED_NOTES,
     NotePlacer,
     NoteRequests,
+    PlacedNotes,
     add,
     base_of,
     put_into,
@@ -46,6 +47,7 @@ from pageturn.values.vendors import ReasoningRule, profile_of
 _STARVED = 0.1  # of the room that a fold should leave free
 _FAR_OVER = 4  # times the budget; what is larger than that by thousands of pages was imported at once
 _IMPORTED = 2_000  # pages
+_OPTIONAL = (FoldReason.PAYS, FoldReason.COLD)  # folds that are tried for what they save, and that nothing demands
 _PREPARED_FROM = 8_000  # tokens; a context that is smaller and was never folded may never be
 
 
@@ -145,6 +147,13 @@ class WorkingSet:
         wanted = requests.tokens if requests is not NO_NOTES else 0
         reason = self._reason_to_fold(asked, tokens + wanted)
         folded = self._fold(asked, reason, tokens, requests) if reason is not None else None
+        kept: FoldCost | None = None
+        unfolded = add(requests, terms.budget_tokens - tokens, state.note_state.left_out)
+        if folded is not None and reason in _OPTIONAL:
+            if self._changes_nothing(folded, unfolded):
+                kept, folded = folded.fold.cost, None
+            elif self._shortens_new(folded):
+                folded = None
         faults = self._faults_of_context()
         upto = state.pages[-1].seq if state.pages else 0
         if folded is not None:
@@ -153,7 +162,7 @@ class WorkingSet:
             opening, frozen = prefix.opening, len(prefix.messages) + len(placed_notes.front)
         else:
             prefix, front = self._prefix, self._front
-            placed_notes = add(requests, terms.budget_tokens - tokens, state.note_state.left_out)
+            placed_notes = unfolded
             messages, digest = self._tail.messages, self._digest
             opening, frozen = self._opening, len(self._frozen)
         shown_notes: tuple[NoteShown, ...] = ()
@@ -163,7 +172,7 @@ class WorkingSet:
             shown_notes = placed_notes.shown(base_of(state), upto)
         fold = folded.fold if folded is not None else None
         shown = Shown(
-            upto, asked.model, tokens, terms.budget_tokens, asked.tools_digest, digest.hex(), fold, shown_notes
+            upto, asked.model, tokens, terms.budget_tokens, asked.tools_digest, digest.hex(), fold, shown_notes, kept
         )
         context = Context(
             messages=messages,
@@ -187,9 +196,21 @@ class WorkingSet:
             folded=prefix.explained,
             recent=tuple(self._recent) if folded is None else (),
             needed_tokens=folded.layout.needed_tokens if folded is not None else 0,
-            token_price=_token_price(fold.cost if fold is not None else state.fold_cost),
+            token_price=_token_price(fold.cost if fold is not None else kept or state.fold_cost),
         )
         return Derived(context, shown, folded, state.turn, dict(state.pins) if folded is not None else {})
+
+    def _changes_nothing(self, folded: Folded, unfolded: PlacedNotes) -> bool:
+        """Whether a fold shows nothing but what stands, with these notes."""
+        now = unfolded.into(self._tail.messages, self._opening)
+        return folded.placed_notes.into(folded.prefix.messages, folded.prefix.opening) == now
+
+    def _shortens_new(self, folded: Folded) -> bool:
+        """Whether a fold shows less than all of a page that the model has not seen yet. One that nothing demands can wait for a turn."""
+        new = (each for each in folded.prefix.placements if each.last > self._journal.state.seen)
+        shortened = (each for each in new if each.level is not ResidencyLevel.FULL and each.why is not Why.RULE)
+        placed = (folded.fold.placed.get(each.first) for each in shortened)
+        return any(each is None or not each.whole_from for each in placed)
 
     def _tokens_unfolded(self) -> int:
         """The tokens of everything that is shown, if nothing is folded; what was not taken in, far over the budget, counts as it came."""
@@ -375,11 +396,12 @@ class WorkingSet:
         state = self._journal.state
         if self._promises != state.promises:  # a page of the tail became a rule, or is none any more
             self._promises, self._rule_tokens = state.promises, self._tokens_of_rules()
+        grown = min(self._tail.tokens, max(0, tokens - state.fold_tokens))
         return Growth(
             tokens,
-            standing_tokens=self._frozen_tokens,
-            grown_tokens=self._tail.tokens,
-            turns=state.turn - (state.folds[-1] if state.folds else 0),
+            standing_tokens=self._frozen_tokens + self._tail.tokens - grown,
+            grown_tokens=grown,
+            turns=state.turn - state.tried,
             is_cold=state.is_cold or not holds,
             fixed_tokens=asked.terms.fixed_tokens + self._rule_tokens,
             read_tokens=state.read_since_fold,

@@ -18,9 +18,8 @@ class CallIds:
         self._fits = re.compile(pattern).fullmatch
         self._prefix, self._digits = prefix, digits  # for an id that replaces one that is not valid
         self._used: set[str] = set()
-        self._tries: defaultdict[str, int] = defaultdict(
-            int
-        )  # how many replacements of an id were tried; those are used
+        # How many replacements of an id were tried; those are used.
+        self._tries: defaultdict[str, int] = defaultdict(int)
         self._open: defaultdict[str, deque[str]] = defaultdict(deque)
         self._answered: dict[str, str] = {}
 

@@ -109,8 +109,8 @@ def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
             sign_first_call(content["parts"])
     tools = tools_for(given, VENDOR)
     request = settings_for(given, VENDOR, has_tools=bool(tools))
-    given = request.pop("config", {})
-    config: dict[str, Any] = {**given} if isinstance(given, Mapping) else {}
+    settings = request.pop("config", {})
+    config: dict[str, Any] = {**settings} if isinstance(settings, Mapping) else {}
     if shape.opening.pieces:
         config["system_instruction"] = {"parts": shape.opening.blocks}
     if tools:

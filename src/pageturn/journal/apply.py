@@ -81,8 +81,11 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
     if state.pages[state.after(entry.shown.upto)].seq < entry.page:
         state.overtaken.append(entry.shown.upto)
     _learn(state, entry.shown, entry.usage)
-    if entry.shown.fold is not None:
-        _fold(state, entry.shown.fold)
+    fold, kept = entry.shown.fold, entry.shown.kept
+    if fold is not None:
+        _fold(state, fold)
+    if fold is not None or kept is not None:
+        state.tried, state.fold_cost = state.turn, fold.cost if fold is not None else kept
         state.fold_tokens, state.read_since_fold = entry.shown.tokens, 0
     else:
         state.read_since_fold += max(0, entry.shown.tokens - state.fold_tokens)
@@ -105,7 +108,6 @@ def _fold(state: SessionState, fold: e.Fold) -> None:
     state.lines = list(fold.lines)
     state.folded = fold.upto
     state.folds.append(state.turn)
-    state.fold_cost = fold.cost
     state.fetched_since_fold.clear()
     state.overtaken.clear()
     state.changes_folded = fold.changes if fold.changes is not None else state.changes

@@ -388,5 +388,5 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 15  # increase with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 16  # increase with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState, dec_hook=lambda type_, raw: type_.from_builtins(raw))

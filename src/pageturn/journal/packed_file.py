@@ -20,6 +20,7 @@ from pageturn.values.ids import require_session_id
 _WHAT = "pageturn session"
 _FORMAT = 2
 _WITHOUT_END = 1  # the format whose files end anywhere
+_LONGEST_KEY = 64  # bytes that the digest of a handle takes
 _UNCHECKED = "It is a file of format 1, which has no digest: whether its end is missing or an entry was altered could not be checked."
 
 T = TypeVar("T")
@@ -182,7 +183,10 @@ def _row(row: _Row) -> SessionRow:
     require_session_id(row.id)
     if not 0 <= row.created_at <= LAST**2 or not 0 <= row.parent_seq <= LAST:
         raise InvalidInput("line 1", expected="a time and a number of an entry", got=show(row))
-    return SessionRow(row.id, _bytes(row.key, "line 1"), row.created_at, None, row.parent, row.parent_seq)
+    key = _bytes(row.key, "line 1")
+    if not 0 < len(key) <= _LONGEST_KEY:
+        raise InvalidInput("line 1", expected=f"a key of 1 to {_LONGEST_KEY} bytes", got=f"{len(key)}")
+    return SessionRow(row.id, key, row.created_at, None, row.parent, row.parent_seq)
 
 
 def _blob(line: _Line, where: str) -> bytes:

@@ -79,8 +79,10 @@ class SessionState(msgspec.Struct):
     lines: list[IndexLine] = []
     folded: int = 0  # the last page that the last fold placed
     folds: list[int] = []  # the turn of each fold
-    fold_cost: FoldCost | None = None  # of the last fold
-    fold_tokens: int = 0  # of the context that it made
+    # The last fold, or the last that was tried and had nothing to change: its turn, its cost, and the tokens of that context.
+    tried: int = 0
+    fold_cost: FoldCost | None = None
+    fold_tokens: int = 0
     read_since_fold: int = 0  # by how much each context since then was larger, summed
     forms_folded: int = 0  # how many admitted forms the last fold took into account
     has_handles: bool = True  # whether the texts of the last fold name pages
@@ -246,14 +248,16 @@ class SessionState(msgspec.Struct):
         belonging = []
         calls: set[str] = set()  # made so far in the range; some vendors use an id twice
         for at in range(self.after(first - 1), self.after(last)):
-            calls.update(call.id for call in self.pages[at].calls)
-            if self._belongs(self.pages[at], calls):
+            page = self.pages[at]
+            if page.calls:
+                calls.update(call.id for call in page.calls)
+            if not page.undone and self._belongs(page, calls):
                 belonging.append(at)
         return belonging
 
     def _belongs(self, page: Page, calls: set[str]) -> bool:
         kind = page.kind if page.seq in self.pins else self.kind(page)
-        if page.undone or kind not in (PageKind.EVIDENCE, PageKind.CONVERSATION):
+        if kind not in (PageKind.EVIDENCE, PageKind.CONVERSATION):
             return False  # rules, plans and preferences outlive the turn in which they were stated
         return not page.results or any(result.call in calls for result in page.results)
 

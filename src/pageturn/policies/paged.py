@@ -50,7 +50,8 @@ class Paged(DerivePolicy, tag="paged", repr_omit_defaults=True, omit_defaults=Tr
         super().__post_init__()
         for name, value in self._retired.items():
             require_finite(f"$.{name}", value, at_least=0, at_most=1)
-        if self.thrift is not None and self.miss_tokens == _BALANCED:
+        # The default itself, by identity: a price that was given holds, also if it is as high.
+        if self.thrift is not None and self.miss_tokens is _BALANCED:
             msgspec.structs.force_setattr(self, "miss_tokens", _miss_tokens_for(self.thrift))
 
     @property

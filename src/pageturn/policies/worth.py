@@ -2,7 +2,14 @@
 
 A later call that names or quotes something that is not shown costs one more call, which fetches it. So a unit is worth the expected
 number of such calls times their cost. That number falls with the unit's age in turns, as (2 / (2 + age)) to the power 1.5, and grows
-with its size; the constants are fitted on recorded sessions.
+with its size.
+
+Where the constants come from (`python -m benchmarks.rates` counts how often units of the tuning half are named and quoted, and prints both):
+- counted there, and rounded: the fall with age, `QUOTED` of all but edited files, `NAMED` of files, `_EDITS`;
+- chosen, where replays of that half had the lowest priced bill: `QUOTED` of edited files (counted: .25), `NAMED` of the rest (below the counts), both
+  exponents of size (above what is likeliest), `_NAMES`, `_ALONE`, `SUPERSEDED`. A count says how often a unit is needed, and not yet whether it
+  is worth its room: with the counts sessions cost more and quote less (decision 45);
+- assumed: `FETCHED_TOKENS`, `_CALL_TOKENS`, `EDITED_NOW`, `_EDITS_KNOWN`, and what a level keeps (`_KEPT`).
 """
 
 from math import sqrt

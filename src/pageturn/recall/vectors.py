@@ -64,9 +64,7 @@ class Meaning:
         try:
             return QueryVector(self, self._embed([query])[0])
         except EmbedderFailed:
-            self._embed(
-                [_HARMLESS]
-            )  # if it answers this, only this query was rejected, and the next one is asked at once
+            self._embed([_HARMLESS])  # if it has an answer to this, only the query was rejected
             raise
 
     def near(

@@ -28,7 +28,7 @@ from pageturn.routing.scoring import Scoring, best
 from pageturn.routing.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.routing.stored_state import scope_of_beliefs
 from pageturn.routing.warm_caches import WarmCaches
-from pageturn.stores import MemorySidecars, Sidecars, SqliteStore, open_store, path_of
+from pageturn.stores import FullStore, MemorySidecars, Sidecars, open_store, path_of
 from pageturn.values.checks import require_bool, require_callable, require_finite, require_instance, require_text
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.ids import uuid7
@@ -72,7 +72,7 @@ class Router:
         self._rng = _rng_of(rng)
         self._clock = clock
         self._entropy = entropy
-        self._own_store: SqliteStore | None = None
+        self._own_store: FullStore | None = None
         self._pending: dict[str, Decision] = {}
         self._rests = self.beliefs.rests()
         self._traffic = Traffic()

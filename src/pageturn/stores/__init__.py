@@ -1,4 +1,4 @@
-"""Stores: keep journals. `ports` is the contract; memory and SQLite implement it.
+"""Stores: keep journals. `ports` is the contract; memory, SQLite and PostgreSQL implement it.
 
 The journal, routing and the rooms above use them, and a host may bring its own. They use values, and do the I/O.
 """
@@ -15,6 +15,7 @@ from pageturn.stores.ports import (
     Embedded,
     Found,
     Freed,
+    FullStore,
     Loss,
     Maintained,
     Record,
@@ -32,7 +33,7 @@ from pageturn.stores.ports import (
     VectorStore,
 )
 from pageturn.stores.sqlite import SqliteStore
-from pageturn.stores.urls import open_store, path_of
+from pageturn.stores.urls import is_postgres, open_store, path_of, shown
 
 __all__ = [
     "ERASURES_UNKNOWN",
@@ -45,6 +46,7 @@ __all__ = [
     "Embedded",
     "Found",
     "Freed",
+    "FullStore",
     "Loss",
     "Maintained",
     "MemorySidecars",
@@ -63,6 +65,8 @@ __all__ = [
     "Store",
     "Transactional",
     "VectorStore",
+    "is_postgres",
     "open_store",
     "path_of",
+    "shown",
 ]

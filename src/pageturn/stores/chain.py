@@ -7,6 +7,7 @@ also stores the digest before it, so that one lost record does not make the next
 
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -51,6 +52,11 @@ def snapshot_digest(origin: bytes, at: bytes, body: bytes) -> bytes:
     wrong snapshot can be made again from the records.
     """
     return digest(origin, at, b"%d %d" % (crc32(body), len(body)))
+
+
+def loss_digest(before: bytes, number: int, session: int, seq: int) -> bytes:
+    """The digest of a loss: which one it is, which record lost words, and the loss before it."""
+    return digest(before, f"{number} {session} {seq}".encode())
 
 
 class Row(NamedTuple):
@@ -143,6 +149,21 @@ class Checker:
 
     def _broken(self, first: int, last: int, flaw: str) -> Broken:
         return Broken(first, last, flaw, self._blobs_of(first) if first == last else ())
+
+
+def altered_digests(origin: bytes, rows: Iterable[Row], end: bytes) -> Iterator[str]:
+    """The digests that were altered beside records that are whole, as sentences; `end` is the digest after the last row."""
+    before: bytes = origin  # what the record before this one carries
+    worked_out: tuple[bytes, ...] = ()  # and what it may have carried, if that does not match
+    for seq, at, body, carried in chain(rows, [Row(0, 0, b"", end)]):
+        if carried[:SIZE] in worked_out:
+            yield f"the digest of the entry before {seq or 'the end'} was altered, the entry is whole"
+        record, worked_out = Record(seq, at, body), ()
+        if seq and link(origin, carried[:SIZE], record) != carried:
+            worked_out = tuple(link(origin, each, record)[SIZE:] for each in (carried[:SIZE], before))
+            if carried[SIZE:] in worked_out:
+                yield f"the digest before entry {seq} was altered, the entry is whole"
+        before = carried[SIZE:]
 
 
 def _is_link(carried: object) -> bool:

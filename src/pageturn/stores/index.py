@@ -16,7 +16,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from pageturn.stores.ports import LAST, Document, Found
-from pageturn.stores.words import hidden_parts, is_beginning, parts_of, terms, weight_of
+from pageturn.stores.words import COMMON, hidden_parts, is_beginning, searched_words
 from pageturn.values.errors import Damaged, StoreError
 from pageturn.values.passages import MOST_PASSAGES, passages_of
 
@@ -37,7 +37,6 @@ AT_ONCE = 256_000  # characters that one append indexes at most
 _LONG = 64_000  # a longer document is never indexed by an append
 _PIECE = 1_000_000  # bytes of a text that are copied at a time
 
-_COMMON = 2_000  # a term in more of the searched passages than this is dropped if the query has rarer ones
 _LEAST_WEIGHT = 1e-6  # for a term that most passages contain, as in FTS5
 _PASSAGES_A_RECORD = 3  # matching passages per document on average; if there are more, the query runs again
 _CUT_BITS = (MOST_PASSAGES - 1).bit_length()
@@ -342,24 +341,9 @@ def search_with_waiting(
 
 
 def _phrases(query: str, count: Callable[[str], int], *, every: bool) -> dict[str, int]:
-    """The search terms in FTS5's syntax with their weights; `every` keeps terms that very many passages contain even if there are rarer
-    ones.
-
-    A name that occurs nowhere as a whole is searched for by its parts.
-    """
-    asked: dict[str, int] = {}
-    counts: dict[str, int] = {}
-    for term in terms(query):
-        for word in (term, *parts_of(term)):
-            phrase = _quoted(word)
-            if phrase in counts:
-                continue
-            counts[phrase] = count(phrase)
-            asked[phrase] = weight_of(word)
-            if word == term and counts[phrase]:
-                break
-    rare = {phrase: times for phrase, times in asked.items() if 0 < counts[phrase] <= _COMMON}
-    return asked if every else rare or asked
+    """The search terms in FTS5's syntax with their weights."""
+    asked = searched_words(query, lambda word: count(_quoted(word)), every=every)
+    return {_quoted(word): times for word, times in asked.items()}
 
 
 def _repeated(phrases: Mapping[str, int]) -> Iterator[str]:
@@ -382,8 +366,8 @@ def _count_of(db: sqlite3.Connection, phrase: str, searched: Iterable[Searched])
     counted = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?)"
     count = 0
     for each in searched:
-        count += db.execute(counted, (phrase, *each.passages, _COMMON + 1 - count)).fetchone()[0]
-        if count > _COMMON:
+        count += db.execute(counted, (phrase, *each.passages, COMMON + 1 - count)).fetchone()[0]
+        if count > COMMON:
             break
     return count
 

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Iterator
 
-from pageturn.stores.chain import NOTHING, digest
+from pageturn.stores.chain import NOTHING, loss_digest
 from pageturn.stores.ports import ERASURES_UNKNOWN
 from pageturn.values.errors import StoreError
 
@@ -11,7 +11,7 @@ from pageturn.values.errors import StoreError
 def add(db: sqlite3.Connection, number: int, seq: int) -> None:
     """Record that a record lost words."""
     last, before = end_of(db)
-    linked = _digest(before, last + 1, number, seq)
+    linked = loss_digest(before, last + 1, number, seq)
     db.execute("INSERT INTO losses(number, session, seq, digest) VALUES (?,?,?,?)", (last + 1, number, seq, linked))
     db.execute("UPDATE losses_end SET number = ?, digest = ?", (last + 1, linked))
 
@@ -26,7 +26,7 @@ def after(db: sqlite3.Connection, known: int) -> Iterator[tuple[int, int]]:
     for number, session, seq, carried in db.execute(
         "SELECT number, session, seq, digest FROM losses WHERE number > ? ORDER BY number", (known,)
     ):
-        if number != known + 1 or type(before) is not bytes or _digest(before, number, session, seq) != carried:
+        if number != known + 1 or type(before) is not bytes or loss_digest(before, number, session, seq) != carried:
             raise StoreError(f"{ERASURES_UNKNOWN}: loss {known + 1} is damaged")
         yield session, seq
         known, before = number, carried
@@ -48,7 +48,3 @@ def relink(db: sqlite3.Connection, losses: Iterable[tuple[int, int]]) -> None:
     db.execute("INSERT OR REPLACE INTO losses_end VALUES (1, 0, ?)", (NOTHING,))
     for session, seq in losses:
         add(db, session, seq)
-
-
-def _digest(before: bytes, number: int, session: int, seq: int) -> bytes:
-    return digest(before, f"{number} {session} {seq}".encode())

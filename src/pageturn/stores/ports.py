@@ -344,3 +344,13 @@ class VectorStore(Protocol):
     def vectors(self, session: str, embedder: str, after: int = 0) -> list[Embedded]:
         """The vectors of the session's own records after a number that were made by that embedder, in order."""
         ...
+
+
+@runtime_checkable
+class FullStore(Maintained, Sidecars, Reindexed, VectorStore, Protocol):
+    """A store with everything: what `open_store` returns."""
+
+    @property
+    def path(self) -> str:
+        """The file, or the server and the database; without a password."""
+        ...

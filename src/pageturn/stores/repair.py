@@ -7,14 +7,14 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import chain, count
+from itertools import count
 from typing import Any
 
 import msgspec
 
 from pageturn.stores import index, losses, sidecars, tables
-from pageturn.stores.chain import SIZE, link, origin_of, snapshot_digest
-from pageturn.stores.ports import LAST, Record, Repairs, SessionRow
+from pageturn.stores.chain import SIZE, Row, altered_digests, origin_of, snapshot_digest
+from pageturn.stores.ports import LAST, Repairs, SessionRow
 from pageturn.values.errors import Damaged, StoreError
 
 
@@ -54,17 +54,8 @@ def _check_digests(db: sqlite3.Connection) -> Iterator[str]:
             " AND typeof(at) = 'integer' AND typeof(body) = 'blob' AND typeof(chain) = 'blob'",
             (number, first, LAST),
         )
-        before: bytes = origin  # what the record before this one carries
-        worked_out: tuple[bytes, ...] = ()  # and what it may have carried, if that does not match
-        for seq, at, body, carried in chain(rows, [(0, 0, b"", end)]):
-            if carried[:SIZE] in worked_out:
-                yield f"session {session!r}: the digest of the entry before {seq or 'the end'} was altered, the entry is whole"
-            record, worked_out = Record(seq, at, body), ()
-            if seq and link(origin, carried[:SIZE], record) != carried:
-                worked_out = tuple(link(origin, each, record)[SIZE:] for each in (carried[:SIZE], before))
-                if carried[SIZE:] in worked_out:
-                    yield f"session {session!r}: the digest before entry {seq} was altered, the entry is whole"
-            before = carried[SIZE:]
+        for what in altered_digests(origin, map(Row._make, rows), end):
+            yield f"session {session!r}: {what}"
 
 
 def _check_snapshots(db: sqlite3.Connection) -> Iterator[str]:

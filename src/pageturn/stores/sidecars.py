@@ -4,12 +4,10 @@ The sum of the digests of each sidecar is stored too, so that a read of the whol
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-import msgspec
-
-from pageturn.stores.chain import digest
-from pageturn.stores.ports import SIDECAR, Change, Sidecar, SidecarDocument, Slot
+from pageturn.stores.ports import SIDECAR, Change, Sidecar, Slot
+from pageturn.stores.seals import LAST_DROP, NOTHING, Row, document_of, is_sound, sealed, summed
 from pageturn.values.errors import Damaged
 
 SCHEMA = """
@@ -24,13 +22,11 @@ DIGESTS = """
 ALTER TABLE sidecars ADD COLUMN digest BLOB;
 CREATE TABLE sidecar_digests (name TEXT PRIMARY KEY, total BLOB NOT NULL) WITHOUT ROWID;
 """
-_NOTHING = bytes(16)
 # One statement, so that no write comes between: the last number, and whether documents are missing although there is none.
 _VERSION = (
     "SELECT number, number = 0 AND EXISTS (SELECT 1 FROM sidecar_digests WHERE total <> ?)"
     " FROM (SELECT coalesce(max(version), 0) AS number FROM sidecars)"
 )
-_LAST_DROP = ("", "")  # a row of no sidecar, which keeps the number of the last change that deleted something
 
 
 def names(db: sqlite3.Connection) -> list[str]:
@@ -47,9 +43,9 @@ def changed(db: sqlite3.Connection, name: str, after: int) -> Sidecar:
         (name, after),
     ).fetchall()
     rows = [row for row in found if row[1] is not None]
-    total = next((row[4] for row in found if row[1] is None), _NOTHING)
-    documents = {str(row[1]): _sound(row) for row in rows}
-    if not after and _sum(row[4] for row in rows) != total:
+    total = next((row[4] for row in found if row[1] is None), NOTHING)
+    documents = {str(row[1]): document_of(row) for row in rows}
+    if not after and summed(row[4] for row in rows) != total:
         raise Damaged(f"{SIDECAR}{name!r}: documents are missing, or were added by another program")
     return Sidecar(max((each.version for each in documents.values()), default=after), documents)
 
@@ -57,12 +53,12 @@ def changed(db: sqlite3.Connection, name: str, after: int) -> Sidecar:
 def document(db: sqlite3.Connection, slot: Slot) -> bytes | None:
     """One document, or None."""
     found = _row_of(db, slot)
-    return _sound(found).body if found else None
+    return document_of(found).body if found else None
 
 
 def version(db: sqlite3.Connection) -> int:
     """The number of the last change of any sidecar."""
-    number, is_lost = db.execute(_VERSION, (_NOTHING,)).fetchone()
+    number, is_lost = db.execute(_VERSION, (NOTHING,)).fetchone()
     if type(number) is not int or is_lost:
         raise Damaged("the number of the last change of a sidecar was altered, or all documents are missing")
     return number
@@ -72,13 +68,13 @@ def amend(db: sqlite3.Connection, slots: Sequence[Slot], change: Change) -> int:
     """Store what `change` returns for documents, within the open transaction; returns the number of this change."""
     kept = change({slot: document(db, slot) for slot in slots})
     number = version(db) + bool(kept)
-    rows = [_sealed(*slot, number, body) for slot, body in kept.items() if body is not None]
+    rows = [sealed(*slot, number, body) for slot, body in kept.items() if body is not None]
     if len(rows) < len(kept):
-        rows.append(_sealed(*_LAST_DROP, number, b""))
+        rows.append(sealed(*LAST_DROP, number, b""))
     for name in {slot.sidecar for slot in kept}:
         gone = [found[4] for slot in kept if slot.sidecar == name and (found := _row_of(db, slot)) is not None]
         come = [row[4] for row in rows if row[0] == name]
-        total = _sum([_total(db, name), *come], less=gone)
+        total = summed([_total(db, name), *come], less=gone)
         db.execute("INSERT OR REPLACE INTO sidecar_digests VALUES (?,?)", (name, total))
     db.executemany(
         "DELETE FROM sidecars WHERE name = ? AND key = ?", [slot for slot, body in kept.items() if body is None]
@@ -90,66 +86,42 @@ def amend(db: sqlite3.Connection, slots: Sequence[Slot], change: Change) -> int:
 def seal(db: sqlite3.Connection) -> None:
     """Accept the present documents as correct."""
     rows = db.execute("SELECT name, key, version, body FROM sidecars").fetchall()
-    sealed = [_sealed(*row) for row in rows]
-    db.executemany("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?,?)", sealed)
+    fresh = [sealed(*row) for row in rows]
+    db.executemany("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?,?)", fresh)
     db.execute("DELETE FROM sidecar_digests")
-    for name in {row[0] for row in sealed if row[0]}:
-        total = _sum(row[4] for row in sealed if row[0] == name)
+    for name in {row[0] for row in fresh if row[0]}:
+        total = summed(row[4] for row in fresh if row[0] == name)
         db.execute("INSERT INTO sidecar_digests VALUES (?,?)", (name, total))
 
 
 def check(db: sqlite3.Connection) -> Iterator[str]:
     """What differs from what was written."""
     rows = db.execute("SELECT name, key, version, body, digest FROM sidecars").fetchall()
-    yield from (f"{SIDECAR}{row[0]!r}: document {row[1]!r} was altered" for row in rows if not _is_sound(row))
+    yield from (f"{SIDECAR}{row[0]!r}: document {row[1]!r} was altered" for row in rows if not is_sound(row))
     kept = {name for (name,) in db.execute("SELECT name FROM sidecar_digests")}
     for name in sorted({row[0] for row in rows if row[0]} | kept, key=str):
-        if _sum(row[4] for row in rows if row[0] == name) != _total(db, name):
+        if summed(row[4] for row in rows if row[0] == name) != _total(db, name):
             yield f"{SIDECAR}{name!r}: documents are missing, or were added by another program"
 
 
 def repair(db: sqlite3.Connection) -> None:
     """Delete altered documents, and accept the rest."""
     rows = db.execute("SELECT name, key, version, body, digest FROM sidecars").fetchall()
-    altered = [row[:2] for row in rows if not _is_sound(row)]
+    altered = [row[:2] for row in rows if not is_sound(row)]
     last = max((row[2] for row in rows if type(row[2]) is int), default=0)
     if altered or [*check(db)]:
         db.executemany("DELETE FROM sidecars WHERE name IS ? AND key IS ?", altered)
-        db.execute("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?,?)", _sealed(*_LAST_DROP, last + 1, b""))
+        db.execute("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?,?)", sealed(*LAST_DROP, last + 1, b""))
         seal(db)
 
 
-_Row = tuple[object, object, object, object, object]  # name, key, version, body and digest, of any types
-
-
-def _sealed(name: object, key: object, number: object, body: object) -> _Row:
-    return name, key, number, body, digest(msgspec.msgpack.encode((name, key, number, body)))
-
-
-def _row_of(db: sqlite3.Connection, slot: Slot) -> _Row | None:
-    found: _Row | None = db.execute(
+def _row_of(db: sqlite3.Connection, slot: Slot) -> Row | None:
+    found: Row | None = db.execute(
         "SELECT name, key, version, body, digest FROM sidecars WHERE name = ? AND key = ?", slot
     ).fetchone()
     return found
 
 
-def _is_sound(row: _Row) -> bool:
-    return _sealed(*row[:4]) == row
-
-
-def _sound(row: _Row) -> SidecarDocument:
-    _, key, number, body, _ = row
-    if type(number) is not int or type(body) is not bytes or not _is_sound(row):
-        raise Damaged(f"document {key!r} was changed by another program (`pageturn doctor --repair` drops it)")
-    return SidecarDocument(number, body)
-
-
 def _total(db: sqlite3.Connection, name: str) -> object:
     found = db.execute("SELECT total FROM sidecar_digests WHERE name = ?", (name,)).fetchone()
-    return found[0] if found else _NOTHING
-
-
-def _sum(digests: Iterable[object], less: Iterable[object] = ()) -> bytes:
-    """The sum of digests in any order; for damaged ones, a sum that matches nothing."""
-    added, taken = (sum(int.from_bytes(each) for each in those if isinstance(each, bytes)) for those in (digests, less))
-    return ((added - taken) % 2**128).to_bytes(16)
+    return found[0] if found else NOTHING

@@ -293,7 +293,7 @@ class SqliteStore(SqliteFile):
                 db.execute("VACUUM")
                 busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.Error as error:
-            raise NotScrubbed(f"{self._failure(error)}, so erased bytes stay in the file for now") from error
+            raise NotScrubbed(f"erased bytes stay in the file for now: {self._failure(error)}") from error
         if busy:
             reading = f"others are still reading after {self.wait_seconds:g} s (wait_seconds)"
             raise NotScrubbed(f"{self.path}: {reading}, so erased bytes stay in the log for now")

@@ -230,11 +230,11 @@ class SqliteFile:
     def _failure(self, error: Exception) -> StoreError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the module's own errors have none
         if code == sqlite3.SQLITE_BUSY:
-            return Busy(
-                f"{self.path}: waited {self.wait_seconds:g} s (wait_seconds) for another process or thread to finish writing"
-            )
-        kind = Damaged if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else StoreError
-        return kind(f"{self.path}: {error}")
+            waited = f"waited {self.wait_seconds:g} s (wait_seconds) for another process or thread to finish writing"
+            return Busy(f"{self.path}: {waited} (docs/errors.md, Busy)")
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return Damaged(f"{self.path}: {error} (docs/errors.md, Damaged)")
+        return StoreError(f"{self.path}: {error}")
 
 
 def _text(data: bytes) -> str:

@@ -9,7 +9,7 @@ pair of neighbours, and the last character by itself, so that a single character
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from pageturn.values.text_pieces import pieces
@@ -85,6 +85,7 @@ _ASKING = frozenset(
     " such suggest summarise summarize summary talk talked tell than them through throughout too us various very walk would".split()
 )
 _BETWEEN = re.compile(r"[\W_]")
+COMMON = 2_000  # a term in more of the searched passages than this is dropped if the query has rarer ones
 _WHOLE_NAME = 3  # the weight of a name found as a whole: a path is more specific than its words
 
 
@@ -120,6 +121,31 @@ def parts_of(term: str) -> list[str]:
     runs = (run for run in _BETWEEN.split(term) if run)
     parts = (part for run in runs for part in (_PART.findall(run) if _is_mixed(run) else [run]))
     return [part for part in dict.fromkeys(part.lower() for part in parts) if part not in _STOPWORDS]
+
+
+def candidates(query: str) -> list[str]:
+    """All words that a search for this query may come to ask for: its terms, and the parts of each."""
+    return [*dict.fromkeys(word for term in terms(query) for word in (term, *parts_of(term)))]
+
+
+def searched_words(query: str, count: Callable[[str], int], *, every: bool) -> dict[str, int]:
+    """The words to search for with their weights; `count` says how many of the searched passages have a word.
+
+    A name that occurs nowhere as a whole is searched for by its parts. `every` keeps words that very many passages contain even if
+    there are rarer ones.
+    """
+    asked: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for term in terms(query):
+        for word in (term, *parts_of(term)):
+            if word in counts:
+                continue
+            counts[word] = count(word)
+            asked[word] = weight_of(word)
+            if word == term and counts[word]:
+                break
+    rare = {word: times for word, times in asked.items() if 0 < counts[word] <= COMMON}
+    return asked if every else rare or asked
 
 
 def in_parts(query: str) -> str:

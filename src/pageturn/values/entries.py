@@ -129,6 +129,8 @@ class Shown(Closed, omit_defaults=True):
     layout: str  # the digest of all placements
     fold: Fold | None = None
     notes: tuple[NoteShown, ...] = ()  # the pages added since; after a fold, all of them
+    # A fold was tried because it would have paid, and had nothing to change: its cost. The wait for the next one begins here.
+    kept: FoldCost | None = None
     is_outdated: bool = False  # its fold is not kept, because what it was based on changed before the answer arrived
 
 

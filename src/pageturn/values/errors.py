@@ -97,7 +97,7 @@ class PolicyError(PageturnError, RuntimeError):
     """A policy raised an exception, or gave an answer that no context can be made of; nothing was derived."""
 
     def __init__(self, policy: str, what: str) -> None:
-        super().__init__(f"policy {policy!r}: {what}")
+        super().__init__(f"policy {policy!r}: {what} (docs/errors.md, PolicyError)")
         self.policy = policy
 
 
@@ -127,7 +127,9 @@ class ModelTooSmall(BudgetTooSmall):
         super().__init__(needed_tokens=needed_tokens, budget_tokens=max(0, refused_tokens - 1), handles=handles)
         advice = "Unpin or erase some of them, offer fewer tools, derive for another model"
         otherwise = f"call session.overflow(None, model={model!r}) if it takes more now"
-        self.args = (f"{model} refused {refused_tokens:,} tokens; {self.lack}. {advice}, or {otherwise}",)
+        self.args = (
+            f"{model} refused {refused_tokens:,} tokens; {self.lack}. {advice}, or {otherwise} (docs/contexts.md, A prompt that was too long)",
+        )
         self.model = model
         self.refused_tokens = refused_tokens
 

@@ -7,7 +7,7 @@ session is opened again. A rejection stays in the journal forever, so it never q
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pageturn.journal.memory_fields import field_value
+from pageturn.journal.memory_fields import field_type
 from pageturn.journal.state import SessionState
 from pageturn.values import proposals as p
 from pageturn.values.errors import InvalidInput
@@ -179,7 +179,7 @@ def _invariants(proposal: Proposal, ground: Ground) -> p.InvariantViolation | No
         if (excess := _excess(proposal, ground.count)) is not None:
             return p.InvariantViolation(excess)
         field = ground.state.fields.get(proposal.field)
-        return _mergeable(proposal, field_value(field, ground.value)) if field else None
+        return _mergeable(proposal, field_type(field, ground.value)) if field else None
     pages = [page for page in map(ground.page, proposal.evidence) if page is not None]
     covered = _covered(pages, ground)
     tokens, written = sum(page.tokens for page in covered), ground.count(proposal.value)
@@ -279,8 +279,8 @@ def _texts_in(value: Any) -> Iterator[str]:
                 yield from _texts_in(item)
 
 
-def _mergeable(proposal: Proposal, old: Any) -> p.InvariantViolation | None:
+def _mergeable(proposal: Proposal, present: type | None) -> p.InvariantViolation | None:
     expected = {Op.APPEND: list, Op.MERGE: dict}.get(proposal.op)
-    if expected is not None and old is not None and not isinstance(old, expected):
-        return p.InvariantViolation(f"{proposal.op} does not fit the present value, a {type(old).__name__}")
+    if expected is not None and present not in (None, expected):
+        return p.InvariantViolation(f"{proposal.op} does not fit the present value, a {present.__name__}")
     return None

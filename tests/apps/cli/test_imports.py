@@ -71,14 +71,14 @@ def test_an_unknown_file_that_was_named_is_an_error(run, logs):
     (logs / "letter.json").write_text('{"dear": "reader"}')
     done = run("import", "logs/letter.json", SAMPLES / "pi.jsonl")
     assert done.returncode == 1
-    assert "logs/letter.json: not a recorded session of a known tool" in done.stdout.splitlines()
+    assert "pageturn: logs/letter.json: not a recorded session of a known tool" in done.stderr.splitlines()
     assert "1 session, 8 messages" in done.stdout  # the other one was taken
 
 
 def test_a_file_that_is_not_there_is_an_error(run):
     done = run("import", "missing.jsonl")
     assert done.returncode == 1
-    assert "missing.jsonl: No such file or directory" in done.stdout.splitlines()
+    assert "pageturn: missing.jsonl: No such file or directory" in done.stderr.splitlines()
 
 
 def test_unknown_files_inside_a_folder_are_counted(run, logs):
@@ -169,4 +169,15 @@ def test_names_with_brackets_are_shown_as_they_are(run, logs, name):
     (folder / names[-1]).write_text("no log")
     wrong = run("import", f"logs/{name}")
     assert wrong.returncode == 1
-    assert f"logs/{name}: not a recorded session of a known tool" in wrong.stdout.splitlines()
+    assert f"pageturn: logs/{name}: not a recorded session of a known tool" in wrong.stderr.splitlines()
+
+
+def test_every_reason_is_listed_when_it_is_asked_for(run, logs):
+    for number in range(14):
+        (logs / f"other.x{number:02}").write_text("no log")
+    short, whole = run("import", "logs"), run("import", "logs", "--all-reasons")
+    assert "--all-reasons lists them" in short.stdout
+    assert "--all-reasons" not in whole.stdout
+    assert all(f"file with ending .x{number:02}" in whole.stdout for number in range(14))
+    told = json.loads(run("import", "logs", "--json").stdout)
+    assert {f"file with ending .x{number:02}" for number in range(14)} <= {each["reason"] for each in told["skipped"]}

@@ -118,3 +118,12 @@ def test_what_is_no_copy_is_not_put_back(store, tmp_path):
     (tmp_path / "copy.db").write_bytes(b"no store at all" * 500)
     assert run("restore", tmp_path / "copy.db", store, "--yes").returncode == 1
     assert "first" in words(store, "one")
+
+
+def test_a_database_is_not_copied_as_a_file_and_its_password_is_not_shown(tmp_path):
+    url = "postgresql://me:canary@host/agents"
+    for arguments in (("backup", url, tmp_path / "copy.db"), ("restore", tmp_path / "copy.db", url)):
+        done = run(*arguments)
+        assert done.returncode == 1
+        assert "a PostgreSQL database is copied by pg_dump" in done.stderr + done.stdout
+        assert "canary" not in done.stderr + done.stdout

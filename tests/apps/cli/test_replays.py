@@ -10,10 +10,12 @@ import sys
 import pytest
 
 import pageturn as pt
+from pageturn.apps.cli.replays import Selection, traces
 from pageturn.lab.synthetic_coding import coding_session
 from tests.apps.cli.command import run
 from tests.apps.cli.test_main import PAGETURN
 from tests.lab.test_results import EXAMPLE
+from tests.sessions import open_session, take_turn
 
 SMALL = ("--generated", "2", "--turns", "12", "--budget", "1500", "--budget", "3000")
 
@@ -359,3 +361,19 @@ def test_a_price_that_is_not_known_is_never_nothing():
     shown = run(*ONE, "--vendor", "openai").stdout
     assert "dollars: price unknown, give --model or --price" in shown
     assert "$" not in shown
+
+
+def test_progress_has_a_total_from_the_first_session_on(tmp_path):
+    store = str(tmp_path / "a.db")
+    for name in ("one", "two"):
+        with open_session(store, id=name) as session:
+            take_turn(session, 1)
+    told = []
+    found = list(traces(Selection([tmp_path / "a.db"], generated=2, turns=5), lambda *each: told.append(each)))
+    assert len(found) == 4
+    assert {total for _, total in told} == {4}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert (told[0], told[-1]) == ((0, 4), (4, 4))
+    told.clear()
+    list(traces(Selection([tmp_path / "a.db"], most=1), lambda *each: told.append(each)))
+    assert told[-1] == (1, 1)

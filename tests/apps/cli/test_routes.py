@@ -7,7 +7,9 @@ import re
 import pytest
 
 import pageturn as pt
+from pageturn.apps.cli.answers import OutcomeCounted, RouteDecision, RouteReplay, RouteReport, RouteStats
 from pageturn.routing import Price
+from pageturn.values.json import from_json
 from tests.apps.cli.command import run
 
 
@@ -175,3 +177,51 @@ def test_an_outcome_is_reported_once_and_corrected_when_said_so(tmp_path):
         assert "expected success, failure or a grade" in run("outcome", file, decision.id, wrong).stderr
     assert run("outcome", file, "unknown", "success").returncode == 1
     assert run("route", "replay", file).returncode == 0
+
+
+def test_forget_drops_what_was_learned_of_an_agent_and_nothing_else(tmp_path):
+    file = str(tmp_path / "agent.db")
+    with pt.Router.open(file, rng=1) as made:
+        for _ in range(20):
+            decision = made.choose(["old/model", "other/model"])
+            made.observe(decision, decision.choice == "old/model")
+        known = {agent: evidence(made, agent) for agent in ("old/model", "other/model")}
+    shown = run("route", "forget", file, "old/model", "--keep", "0.5")
+    assert shown.stdout == "forgot the outcomes of old/model in 1 cells; 50% of what they counted stays\n"
+    with pt.Router.open(file) as made:
+        assert evidence(made, "old/model") == pytest.approx(known["old/model"] / 2)
+        assert evidence(made, "other/model") == known["other/model"]
+    assert run("route", "forget", file, "old/model").returncode == 0
+    with pt.Router.open(file) as made:
+        assert evidence(made, "old/model") == 0
+    assert "route stats" in run("route", "forget", file, "nobody").stderr
+
+
+def evidence(router, agent):
+    """How many outcomes of an agent count."""
+    return sum(each.known(1.0).trials for key, each in router.beliefs.state.beliefs.items() if key.startswith(agent))
+
+
+def test_the_beginning_of_an_id_names_a_decision(tmp_path):
+    file = str(tmp_path / "agent.db")
+    with pt.Router.open(file, rng=random.Random(2)) as made:
+        ids = [made.choose(["a", "b"]).id for _ in range(20)]
+    common = next(each[:at] for each in ids for at in (1, 2) if sum(one.startswith(each[:at]) for one in ids) > 1)
+    several = run("route", "explain", file, common)
+    assert several.returncode == 1
+    assert "expected the beginning of one id only (" in several.stderr
+    assert from_json(RouteDecision, run("route", "explain", file, ids[3][:-1], "--json").stdout.encode()).id == ids[3]
+    counted = from_json(OutcomeCounted, run("outcome", file, ids[3][:-1], "success", "--json").stdout.encode())
+    assert (counted.decision, counted.is_counted) == (ids[3], True)
+    assert from_json(RouteDecision, run("route", "explain", file, ids[3], "--json").stdout.encode()).outcome == 1.0
+    assert run("outcome", file, ids[3], "success", "--quiet").stdout == ""
+
+
+def test_json_has_the_figures_of_the_tables(path):
+    stats = from_json(RouteStats, run("route", "stats", path, "--json").stdout.encode())
+    assert (stats.decisions, stats.waiting) == (40, 1)
+    report = from_json(RouteReport, run("route", "report", path, "--json").stdout.encode())
+    assert sum(choice.chosen for setting in report.settings for choice in setting.choices) == 40
+    replayed = from_json(RouteReplay, run("route", "replay", path, "--json").stdout.encode())
+    assert [mode.mode for mode in replayed.modes] == ["cadmas", "lcb", "mean", "ucb", "thompson"]
+    assert replayed.inconsistent == ()

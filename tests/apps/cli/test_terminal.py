@@ -115,11 +115,11 @@ COMMANDS = {
     "mcp install": ("mcp", "install", "--client", f"x{ACTS}"),
     "mcp uninstall": ("mcp", "uninstall", "--client", f"x{ACTS}"),
     "proposals list": ("proposals", "list", "{store}"),
-    "proposals approve": ("proposals", "approve", f"x{ACTS}", "{store}"),
-    "proposals reject": ("proposals", "reject", f"x{ACTS}", "{store}", "--reason", HOSTILE),
+    "proposals approve": ("proposals", "approve", "{store}", f"x{ACTS}"),
+    "proposals reject": ("proposals", "reject", "{store}", f"x{ACTS}", "--reason", HOSTILE),
     "keys create": ("keys", "create", "{store}", "--scope", HOSTILE, "--name", HOSTILE),
     "keys list": ("keys", "list", "{store}"),
-    "keys revoke": ("keys", "revoke", f"x{ACTS}", "{store}"),
+    "keys revoke": ("keys", "revoke", "{store}", f"x{ACTS}"),
     "retain": ("retain", "{store}", "--older-than", "0d"),
     "backup": ("backup", "{store}", f"/nowhere/{ACTS}"),
     "restore": ("restore", "{broken}", "{out}"),
@@ -132,6 +132,7 @@ COMMANDS = {
     "compactions": ("compactions", "{store}"),
     "report": ("report", "{broken}"),
     "trial": ("trial", "--model", f"x{ACTS}", "--price", "1,2", "--url", f"http://{ACTS}"),
+    "completion": ("completion", f"x{ACTS}"),
     "serve": ("serve", "--port", f"x{ACTS}"),
     "savings": ("savings", "{store}"),
     "run": ("run", "--mode", f"x{ACTS}", "--", "nobody"),
@@ -145,10 +146,10 @@ COMMANDS = {
 }
 
 
-def on_terminal(*arguments):
-    """What a command writes to a terminal that has no colours, so that nothing of ours looks like a code."""
+def on_terminal(*arguments, columns=200, term="dumb", no_color="1"):
+    """What a command writes to a terminal; by default one that has no colours, so that nothing of ours looks like a code."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
+    environment = {**os.environ, "TERM": term, "NO_COLOR": no_color, "COLUMNS": str(columns)}
     command = subprocess.Popen(
         [PAGETURN, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment, close_fds=True
     )

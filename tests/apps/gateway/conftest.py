@@ -1,6 +1,7 @@
 """A scripted upstream, and gateways in front of it."""
 
 import http.client
+from collections import Counter
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -9,6 +10,7 @@ import pytest
 from pageturn.apps.gateway.config import load_config
 from pageturn.apps.gateway.running import mode_for
 from pageturn.apps.gateway.server import Gateway
+from tests.apps.gateway.unsure import UNSURE
 from tests.apps.gateway.upstream import WAIT, upstream
 
 
@@ -76,3 +78,16 @@ def ask():
     yield ask_
     for connection in connections:
         connection.close()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print the share of random clients' requests that passed as unsure."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    found = [
+        dict(getattr(report, "user_properties", ())) for report in reports if getattr(report, "when", "") == "call"
+    ]
+    unsure = sum((Counter(each[UNSURE]) for each in found if UNSURE in each), start=Counter())
+    if requests := unsure.pop("requests", 0):
+        reasons = "".join(f"; {reason} ({number})" for reason, number in unsure.most_common())
+        share = f"{sum(unsure.values()):,} of {requests:,} requests of random clients passed as unsure"
+        terminalreporter.write_line(f"{share}{reasons}")

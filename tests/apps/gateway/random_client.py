@@ -27,6 +27,10 @@ class Client:
         self.system = rng.choice(["Be brief.", "You are an agent."])
         self.history: Items = []
         self.calls = 0
+        self.follows = False  # it sends what is new since an answer, where the provider keeps that
+        self.answered: tuple[str, Items] | None = (
+            None  # the last answer that it may follow, and its history up to there
+        )
 
     def subagent(self, number: int) -> "Client":
         """A subagent of Codex, which begins with the history of its parent."""
@@ -126,12 +130,14 @@ class Client:
             self.history.append(copy.deepcopy(response["choices"][0]["message"]))
         else:
             self.history += copy.deepcopy(response["output"])
+            self.answered = (response["id"], copy.deepcopy(self.history)) if self.follows else None
 
     # -- how it writes it
 
     def body(self) -> dict[str, Any]:
         """A request with the history, written as it likes today."""
-        items = [self._written(item) for item in copy.deepcopy(self.history)]
+        known, follows = self._followed()
+        items = [self._written(item) for item in copy.deepcopy(self.history[known:])]
         if self.path == ANTHROPIC and items and items[-1]["role"] == "user":
             content = items[-1]["content"]
             blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -143,7 +149,13 @@ class Client:
             return body | {"system": [line, {"type": "text", "text": self.system}], "messages": items}
         if self.path == CHAT:
             return body | {"messages": [{"role": "system", "content": self.system}, *items]}
-        return body | {"instructions": self.system, "input": items, "store": False}
+        return body | {"instructions": self.system, "input": items, "store": self.follows, **follows}
+
+    def _followed(self) -> tuple[int, dict[str, str]]:
+        """How much of the history the provider has, and how the request says so."""
+        if self.answered is None or self.history[: len(self.answered[1])] != self.answered[1]:
+            return 0, {}
+        return len(self.answered[1]), {"previous_response_id": self.answered[0]}
 
     def _written(self, item: dict[str, Any]) -> dict[str, Any]:
         if self.path == ANTHROPIC:

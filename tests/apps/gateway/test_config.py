@@ -102,6 +102,15 @@ def test_where_the_store_is(tmp_path):
     assert load(PAGETURN_STORE="b.db").store_file.name == "b.db"
 
 
+def test_a_store_in_postgresql_is_printed_without_its_password():
+    url = "postgresql://me:canary@db.example:5432/agents?wait_seconds=1"
+    config = load(PAGETURN_STORE=url)
+    assert (config.store, config.store_file) == (url, None)
+    printed = commented(config, {"HOME": "/home/me"})
+    assert 'store = "postgresql://db.example:5432/agents"' in printed
+    assert "canary" not in printed
+
+
 def test_the_file_that_is_printed_says_the_same(tmp_path):
     flags = {
         "port": 7,

@@ -9,7 +9,7 @@ from pageturn.apps.gateway.tenants.keys import Keys
 from pageturn.stores import open_store
 from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES, reply
 from tests.apps.gateway.upstream import Reply
-from tests.long import examples
+from tests.long import examples, tell
 
 TIMES = examples(250, whole=34_000)  # of each of three gateways
 OURS = "sk-upstream-canary-0123456789"
@@ -22,6 +22,8 @@ key = "env:OUR_KEY"
 candidates = [{ upstream = "openai", model = "gpt-5" }, { upstream = "anthropic", model = "claude-opus-5" }]
 """
 PATHS = [CHAT, ANTHROPIC, RESPONSES, "/v1/models", "/v1/messages/count_tokens", "/outcomes", "/metrics", "/healthz", "/readyz", "/v1/files"]  # fmt: skip
+OWN = ("/outcomes", "/metrics", "/healthz", "/readyz")
+DOOR = ("refused; key", "refused; path", "refused; not understood")
 VALUES = [None, True, 0, -1, 1.5, 10**30, "", "x", "gpt-5", "coder", "é\u2028\x00", "\ud83d", [], {}, [[]], [{}], {"type": "text"}, [{"role": "user"}]]  # fmt: skip
 BODIES = [
     {"model": "coder", "messages": [{"role": "user", "content": "Hi."}], "max_tokens": 9, "stream": True},
@@ -60,6 +62,12 @@ def request(chance, plain):
     return chance.choice(["POST"] * 6 + ["GET", "PUT", "DELETE", "HEAD"]), path, body, headers
 
 
+def is_ours(answered, path):
+    """Whether an endpoint of ours has answered, or a decision on a call was made: it came further than to the door."""
+    note = answered.getheader("x-pageturn") or ""
+    return path in OWN or (note.startswith("refused; ") and note not in DOOR)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(5_400)
 @pytest.mark.parametrize(("keys", "mode"), [("forwarded", "recall"), ("virtual", "manage"), ("virtual", "watch")])
@@ -79,7 +87,7 @@ def test_no_request_makes_an_error_of_ours(started, ask, upstream, store, tmp_pa
 
     upstream.answer = answer
     chance = random.Random(f"{keys} {mode}")
-    reached = 0
+    reached = handled = 0
     with started(file=file, keys=keys, mode=mode, room=4_000, metrics=True) as gateway:
         for _ in range(TIMES):
             sent = request(chance, plain)
@@ -91,5 +99,10 @@ def test_no_request_makes_an_error_of_ours(started, ask, upstream, store, tmp_pa
             assert b"Traceback" not in shown, sent
             assert OURS.encode() not in shown, sent
             reached += len(upstream.asked) > before
+            handled += len(upstream.asked) > before or is_ours(answered, sent[1])
             upstream.asked.clear()
+    tell(
+        f"{TIMES} requests, {keys} keys, {mode}: {reached / TIMES:.0%} reached an upstream, {handled / TIMES:.0%} a handler"
+    )
     assert reached > TIMES / 10  # or else nothing was tried
+    assert handled > TIMES / 5

@@ -11,7 +11,7 @@ from pageturn.apps.gateway.endpoints import Upstream, endpoint_of
 from pageturn.apps.gateway.exchange import Ending
 from pageturn.apps.gateway.modes import Refuse, Send
 from pageturn.apps.gateway.refusals import refusal
-from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES
+from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES, reply, request
 from tests.apps.gateway.upstream import WAIT, Reply
 
 GEMINI = "/v1beta/models/gemini-3:generateContent"
@@ -215,3 +215,42 @@ def test_whose_a_path_is(path, headers, vendor):
 def test_a_call_is_only_what_is_posted():
     assert endpoint_of("POST", RESPONSES, (), "openai").is_call
     assert not endpoint_of("GET", RESPONSES, (), "openai").is_call
+
+
+@pytest.mark.parametrize("path", ["/v1/messages/", "//v1/messages", "/v1//messages", "/messages//", "/v1/v1/messages/"])
+def test_clients_may_vary_in_slashes(started, ask, upstream, path):
+    upstream.answer = lambda asked: reply(asked, "1")
+    with started() as gateway:
+        answer = ask(gateway, "POST", path, json.dumps(request(ANTHROPIC, ["One."])).encode())
+        assert answer.read()
+    assert answer.getheader("x-pageturn") == "watching"
+    assert upstream.asked[-1].target == ANTHROPIC
+
+
+def test_other_paths_keep_their_slashes(started, ask, upstream):
+    with started(store="none") as gateway:
+        ask(gateway, "GET", "//v1/files//x/").read()
+    assert upstream.asked[-1].target == "//v1/files//x/"
+
+
+@pytest.mark.parametrize(("method", "status"), [("GET", 200), ("HEAD", 200), ("POST", 405), ("DELETE", 405)])
+def test_what_is_the_gateways_own_goes_to_no_provider(started, ask, upstream, method, status):
+    with started(store="none") as gateway:
+        for path in ("/healthz", "/readyz"):
+            assert ask(gateway, method, path).status == status
+    assert upstream.asked == []
+
+
+@pytest.mark.parametrize("mode", ["watch", "manage"])
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [("off", "off"), ("False", "off"), ("0", "off"), ("no", "off"), ("on", None), ("maybe", "neither on nor off")],
+)
+def test_what_a_client_says_of_management_is_done_or_answered(started, ask, upstream, mode, wish, told):
+    upstream.answer = lambda asked: reply(asked, "1")
+    with started(mode=mode) as gateway:
+        body = json.dumps(request(ANTHROPIC, ["One."])).encode()
+        answer = ask(gateway, "POST", ANTHROPIC, body, {"x-pageturn": wish})
+        assert answer.read()
+    note = answer.getheader("x-pageturn")
+    assert told in note if told else "off" not in note

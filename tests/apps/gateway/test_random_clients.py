@@ -18,12 +18,14 @@ from pageturn.values.errors import PageturnError
 from pageturn.values.messages import Image, Native, Role, Text, Thinking, ToolCall, ToolResult
 from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES
 from tests.apps.gateway.random_client import Client
+from tests.apps.gateway.unsure import UNSURE
 from tests.long import examples
 
 FORMATS = {ANTHROPIC: anthropic, CHAT: openai_chat, RESPONSES: openai_responses}
 HEADERS = (
     lambda number: {},
     lambda number: {"x-claude-code-session-id": f"s{number % 2}"},
+    lambda number: {"x-claude-code-session-id": "s", **({"x-claude-code-agent-id": f"a{number}"} if number else {})},
     lambda number: {"thread-id": f"t{number}"},
     lambda number: {"x-session-id": f"o{number}"},
     lambda number: {"x-pageturn-session": f"mine {number}"},
@@ -40,6 +42,8 @@ class World:
         path = self.rng.choice([*FORMATS])
         headers = self.rng.choice(HEADERS)
         self.clients = [Client(self.rng, path, headers(number), number) for number in range(self.rng.randint(1, 3))]
+        for client in self.clients:
+            client.follows = path == RESPONSES and self.rng.random() < 0.3
         self.requests = 0
         self.unsure: Counter[str] = Counter()
         self.moves: Counter[str] = Counter()
@@ -114,11 +118,16 @@ class World:
 
     def check(self, client: Client, session: str, meant: list[dict]) -> None:
         reader = SessionReader.open(self.journaling._sessions.store, session)
-        have = [unit for message in reader.messages(internal=True) if not _opens(message) for unit in _units(message)]
+        have = [
+            unit for message in reader.messages(internal=True) if not _opens(message) for unit in self.units(message)
+        ]
         want = [unit for message in FORMATS[client.path].load_messages(meant) for unit in _units(message)]
         assert _sorted(have)[: len(want)] == _sorted(want)
         # Only what was asked twice may have gone on since.
         assert len(have) == len(want) or self.journaling.repeated
+
+    def units(self, message):
+        return _units(message)
 
 
 def _reply_items(client: Client, response: dict) -> list[dict]:
@@ -322,7 +331,7 @@ SEEDS = range(examples(40, whole=5_000))
 
 
 @pytest.mark.parametrize("block", range(8))
-def test_a_session_says_what_its_client_meant(block):
+def test_a_session_says_what_its_client_meant(block, record_property):
     requests, unsure, moves = 0, Counter(), Counter()
     for seed in SEEDS[block::8]:
         journaling = Watched(":memory:")
@@ -336,5 +345,6 @@ def test_a_session_says_what_its_client_meant(block):
         requests += world.requests
         unsure += world.unsure
         moves += world.moves
+    record_property(UNSURE, {"requests": requests, **unsure})
     assert sum(unsure.values()) <= 0.01 * requests, unsure
     assert len(moves) > 5

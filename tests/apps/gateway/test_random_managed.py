@@ -1,5 +1,6 @@
 """Random clients in manage mode: what goes upstream once a history is derived is what a strict provider takes."""
 
+import asyncio
 import json
 from collections import Counter
 
@@ -13,8 +14,10 @@ from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.manage import Manage
 from pageturn.apps.gateway.modes import Refuse, Send
 from pageturn.apps.gateway.reading import Seen
+from pageturn.apps.gateway.recalling import Recalling
 from tests.apps.gateway.agent import ITEMS, MODELS, STRICT, large
 from tests.apps.gateway.test_random_clients import FORMATS, World
+from tests.apps.gateway.unsure import UNSURE
 from tests.long import examples
 
 # What a strict provider finds in what the client itself wrote, and not in what became of it.
@@ -33,8 +36,8 @@ class Kept:
 class ManagedWorld(World):
     """The same clients, with a mode that derives."""
 
-    def __init__(self, seed):
-        self.mode = Manage(":memory:", "manage", 4_000)
+    def __init__(self, seed, mode=None):
+        self.mode = mode or Manage(":memory:", "manage", 4_000)
         super().__init__(seed, Kept(self.mode))
         for client in self.clients:
             client.model = MODELS[client.path]
@@ -55,7 +58,7 @@ class ManagedWorld(World):
         self.mode._sessions.forget()
         self.mode._reader = ItemReader()
         self.mode._derived_here.clear()
-        self.mode._derived_links.clear()
+        self.mode._shortened.forget()
 
     def record(self, client, body, chunks, ending):
         return self.finish(*self.begin(client, body), chunks, ending)
@@ -65,16 +68,27 @@ class ManagedWorld(World):
         format_ = FORMATS[client.path]
         headers = lowered((k.encode(), v.encode()) for k, v in client.headers.items())
         exchange = Exchange(Endpoint("x", client.path, is_known=True, format=format_), "POST", "", headers, json.dumps(body).encode())  # fmt: skip
-        plan = self.mode._planned(exchange)
+        plan = self.planned(exchange)
         if isinstance(plan, Refuse) or plan.note.startswith("passed"):
             self.unsure[plan.note] += 1
         if isinstance(plan, Send):
             self.derived += 1
             sent = json.loads(plan.body)
-            assert {n: v for n, v in sent.items() if n != ITEMS[client.path]} == {n: v for n, v in body.items() if n != ITEMS[client.path]}  # fmt: skip
-            found = STRICT[client.path].problems(sent, model=MODELS[client.path])
-            self.problems.update(str(each) for each in found if each.code not in OF_THE_CLIENT)
+            assert self.beside(client, sent) == self.beside(client, body)
+            if plan.note.startswith("managed"):  # or else it is what the client wrote, with the tool
+                self.note_problems(client, sent)
         return exchange, headers
+
+    def planned(self, exchange):
+        return self.mode._planned(exchange)
+
+    def note_problems(self, client, sent):
+        found = STRICT[client.path].problems(sent, model=MODELS[client.path])
+        self.problems.update(str(each) for each in found if each.code not in OF_THE_CLIENT)
+
+    def beside(self, client, body):
+        """What is not the history, nor says where it is."""
+        return {name: each for name, each in body.items() if name not in (ITEMS[client.path], "previous_response_id")}
 
     def finish(self, exchange, headers, chunks, ending):
         exchange.begin_answer(200, JSON)
@@ -99,14 +113,77 @@ class ManagedWorld(World):
         super().check(client, session, meant)
 
 
-SEEDS = range(examples(24, whole=1_000))
+class RecallingWorld(ManagedWorld):
+    """The same clients, with a mode whose model recalls in rounds that they do not see."""
+
+    def __init__(self, seed):
+        super().__init__(seed, Recalling(":memory:", "recall", 4_000))
+        self.rounds = 0
+
+    def restart(self):
+        super().restart()
+        self.mode._answers.clear()
+
+    def beside(self, client, body):
+        return {name: each for name, each in super().beside(client, body).items() if name != "tools"}
+
+    def begin(self, client, body):
+        begun = super().begin(client, body)
+        return *begun, client
+
+    def planned(self, exchange):
+        return asyncio.run(self.mode.before(exchange))
+
+    def finish(self, exchange, headers, client, chunks, ending):
+        """An answer, often after a round in which the model only recalls."""
+        managed = self.mode._managed.get(exchange)
+        before = self.mode.tally()
+        if ending is Ending.WHOLE and managed is not None and managed.tool is not None and self.rng.random() < 0.4:
+            self.rounds += 1
+            call = recalling(client, f"recall_{self.rounds}", managed.tool.name)
+            call["id"] = json.loads(chunks[0]).get("id")  # the client sees that of the first round
+            again = self.answered(exchange, (json.dumps(call).encode(),))
+            assert isinstance(again, Send)
+            self.note_problems(client, json.loads(again.body))
+        shown = self.answered(exchange, chunks)
+        assert b"recall_" not in (shown or b"")
+        exchange.end(ending)
+        asyncio.run(self.mode.after(exchange))
+        self.mode._thread.submit(lambda: None).result()
+        self.journaling.repeated = self.mode.tally().turns == before.turns
+        return managed.ticket.session if managed is not None and not self.journaling.repeated else None
+
+    def answered(self, exchange, chunks):
+        """What follows an answer: another request, or the last of what the client sees."""
+        exchange.begin_answer(200, JSON)
+        for chunk in chunks:
+            exchange.take(chunk)
+            self.mode.on_chunk(exchange, chunk)
+        return asyncio.run(self.mode.proceed(exchange))
+
+    def units(self, message):
+        return (unit for unit in super().units(message) if not str(unit[1]).startswith("recall_"))
 
 
+def recalling(client, id_, tool):
+    """A response that only calls the recall tool."""
+    made = client.reply("", [(id_, "")], None)
+    text = json.dumps(made).replace('"read"', json.dumps(tool))
+    return json.loads(
+        text.replace('"path": ""', '"query": "file"').replace('\\"path\\": \\"\\"', '\\"query\\": \\"file\\"')
+    )
+
+
+WORLDS = (ManagedWorld, RecallingWorld)
+SEEDS = range(examples(24, whole=5_000))
+
+
+@pytest.mark.parametrize("world_of", WORLDS)
 @pytest.mark.parametrize("block", range(4))
-def test_derived_requests_are_strict_and_sessions_say_what_was_meant(block):
+def test_derived_requests_are_strict_and_sessions_say_what_was_meant(block, world_of, record_property):
     requests, derived, unsure, problems = 0, 0, Counter(), Counter()
     for seed in SEEDS[block::4]:
-        world = ManagedWorld(seed)
+        world = world_of(seed)
         try:
             world.play()
         except AssertionError as error:
@@ -117,6 +194,7 @@ def test_derived_requests_are_strict_and_sessions_say_what_was_meant(block):
         derived += world.derived
         unsure += world.unsure
         problems += world.problems
+    record_property(UNSURE, {"requests": requests, **unsure})
     assert problems == Counter()
     assert derived > 0
     assert sum(unsure.values()) <= 0.01 * requests, unsure

@@ -9,7 +9,15 @@ import pytest
 
 import pageturn as pt
 from pageturn.apps.gateway.config import load_config
-from pageturn.values.errors import InvalidInput
+from pageturn.apps.gateway.endpoints import endpoint_of
+from pageturn.apps.gateway.exchange import Exchange
+from pageturn.apps.gateway.routes.chooser import Chooser
+from pageturn.apps.gateway.routes.requests import read_outline
+from pageturn.apps.gateway.routes.settings import Candidate, RoutedModel
+from pageturn.apps.gateway.trouble import impatient
+from pageturn.routing import Limits
+from pageturn.stores import MemorySidecars
+from pageturn.values.errors import InvalidInput, StoreError
 from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES, reply
 from tests.apps.gateway.upstream import Reply, upstream
 
@@ -346,3 +354,69 @@ def test_a_model_without_a_candidate_of_the_format_is_refused(two, ask):
         assert answer.status == 400
         assert "no candidate of 'coder' speaks the format" in json.loads(answer.read())["error"]["message"]
         assert gateway.two.asked == []
+
+
+class Locked(MemorySidecars):
+    """A store that another process may lock, and that counts how often it was asked meanwhile."""
+
+    is_locked = False
+    refused = 0
+
+    def _refuse(self):
+        if self.is_locked:
+            self.refused += 1
+            raise StoreError("locked")
+
+    def amend(self, *args, **more):
+        self._refuse()
+        return super().amend(*args, **more)
+
+    def sidecar_version(self):
+        self._refuse()
+        return super().sidecar_version()
+
+
+def test_a_locked_store_is_asked_once_in_a_while_and_no_request_waits_for_it(tmp_path):
+    now, store = [0.0], Locked()
+    routed = RoutedModel("coder", tuple(Candidate(f"near/{name}", None, name, None, Limits()) for name in ("a", "b")))
+    chooser = Chooser(store, None, [routed], clock=lambda: now[0])
+
+    def ask_(text):
+        endpoint = endpoint_of("POST", CHAT, (), "openai")
+        outline = read_outline(Exchange(endpoint, "POST", "", (), body(CHAT, text)), chooser.reader)
+        chooser.learn(outline)
+        decision = chooser.choose(routed, routed.candidates, outline, 100)
+        chooser.answered(outline, decision, 100)
+        return decision
+
+    before = ask_("before")
+    store.is_locked = True
+    during = [ask_(f"{client} {number}") for client in range(12) for number in range(3)]
+    assert (len(during), store.refused) == (36, 1)
+    now[0] += 6.0
+    during.append(ask_("later"))
+    assert store.refused == 2
+    chooser.failed(during[0], ConnectionError("it broke off"))
+    store.is_locked = False
+    assert chooser.observe(during[1].id, 0.0)  # also before the next request
+    after = ask_("after")
+    for decision in (before, *during[2:], after):  # outcomes of all of them can be reported
+        assert chooser.observe(decision.id, 1.0)
+    assert not chooser.observe(during[0].id, 0.0)  # which was learned while the store failed
+    chooser.close()
+
+
+def test_the_store_that_clients_wait_for_is_waited_for_a_moment():
+    url = "sqlite:/data/gateway.db?durability=normal&wait_seconds=1"
+    assert impatient(url) == "sqlite:/data/gateway.db?durability=normal&wait_seconds=0.25"
+    assert impatient(":memory:") == ":memory:"
+
+
+def test_outcomes_age_where_the_settings_say_so(two, ask, store, monkeypatch):
+    with two(more="value = 0.0", half_life_days=30) as gateway:
+        asked = call(ask, gateway)
+        asked.read()
+        assert gateway._dispatch._chooser._opened().beliefs._half_life.days == 30
+    assert load_config({}, None, {"HOME": "/nowhere"}).half_life_days is None
+    with pytest.raises(InvalidInput, match="half-life-days: expected a whole number above 0"):
+        load_config({"half_life_days": 0}, None, {"HOME": "/nowhere"})

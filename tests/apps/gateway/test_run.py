@@ -24,6 +24,7 @@ from tests.apps.gateway.answers import ANTHROPIC, reply, request
 from tests.apps.gateway.upstream import WAIT
 
 PAGETURN = str(Path(sys.executable).parent / "pageturn")
+UNRECORDED = "calls of a model came through, but none was both answered and recorded, for the reasons above"
 TALKING = f"""
 import os, sys, urllib.request
 body = {json.dumps(request(ANTHROPIC, ["One."]))!r}.encode()
@@ -121,7 +122,18 @@ def test_what_goes_wrong_on_the_way_is_said_at_the_end_and_not_into_the_clients_
     assert ran.stdout == "502\n"
     turns, tokens = ran.stderr.splitlines()
     assert turns.endswith("none of them stored; passed over: the provider gave no answer (1)")
-    assert "no call of a model came through" in tokens
+    assert tokens == "pageturn: " + UNRECORDED
+
+
+@pytest.mark.parametrize("mode", ["watch", "manage"])
+def test_calls_that_passed_beside_a_broken_store_are_not_said_to_have_gone_elsewhere(client, upstream, tmp_path, mode):
+    upstream.answer = lambda asked: reply(asked, "1")
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"not a store" * 1_000)
+    ran = run("--mode", mode, "--store", str(broken), client(TALKING), upstream=upstream, input="0")
+    assert ran.stdout.startswith("200 ")
+    assert f"pageturn: {UNRECORDED}" in ran.stderr.splitlines()
+    assert "another address" not in ran.stderr
 
 
 def test_settings_for_others_than_one_client_do_not_hold_for_one(client, upstream):

@@ -98,6 +98,31 @@ def test_the_estimate_of_watching_is_near_what_managing_costs(started, ask, upst
     assert other.least == pytest.approx(cost(watched), rel=0.15)
 
 
+class Composing(Billing):
+    """Its calls name files after something that stood in a result long before."""
+
+    def reply(self, asked, body):
+        answered = super().reply(asked, body)
+        if self.calls < 30:
+            return answered
+        (piece,) = answered.pieces
+        return Reply([piece.replace(b"src/file_", b"src/value_2_").replace(b".py", b".txt")], headers=answered.headers)
+
+
+@pytest.mark.parametrize(("provider_of", "is_range"), [(Billing, False), (Composing, True)])
+def test_a_name_that_is_made_of_what_was_folded_counts_as_named(started, ask, upstream, store, provider_of, is_range):
+    upstream.answer = provider_of(CHAT)
+    agent = Agent(CHAT, {"x-pageturn-session": "s"})
+    agent.says("Find the bug.")
+    with started(mode="watch") as gateway:
+        agent.works(ask, gateway, 38, 2_000)
+    with_store = open_store(str(store))
+    account = account_of(with_store, "s", room=ROOM // 2)
+    with_store.close()
+    assert account.folds
+    assert (account.most > account.least) is is_range
+
+
 def test_a_cache_that_is_broken_is_told(started, ask, upstream, tmp_path):
     upstream.answer = Billing(ANTHROPIC)
     agent = Agent(ANTHROPIC, {"x-pageturn-session": "s"})
@@ -153,5 +178,8 @@ def test_the_command_tells_it_for_every_session(started, ask, upstream, tmp_path
     assert "managed they would have taken about" in ran.stdout
     assert "(an estimate)" in ran.stdout
     assert sessions(str(tmp_path / "a.db"))[0].id in ran.stdout
+    (line,) = json.loads(run("savings", str(tmp_path / "a.db"), "--room", str(ROOM), "--json").stdout)["sessions"]
+    assert (line["session"], line["turns"]) == (sessions(str(tmp_path / "a.db"))[0].id, TURNS)
+    assert run("savings", str(tmp_path / "a.db"), "--session", line["session"][:6]).returncode == 0
     nothing = run("savings", str(tmp_path / "none.db"))
     assert nothing.returncode == 1

@@ -1,5 +1,6 @@
 """What operators see: OTLP decoded by the official messages, Prometheus text by the official parser, logs as JSON; and no key in any of them."""
 
+import asyncio
 import io
 import json
 import logging
@@ -16,8 +17,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from prometheus_client.parser import text_string_to_metric_families
 
 from pageturn.apps.gateway.telemetry.bounded import Bounded
-from pageturn.apps.gateway.telemetry.facts import read_note
-from tests.apps.gateway.agent import Agent, Provider
+from pageturn.apps.gateway.telemetry.facts import ModelCall, read_note
+from pageturn.apps.gateway.telemetry.prometheus import Prometheus
+from pageturn.values.usage import Usage
+from tests.apps.gateway.agent import Agent, Provider, large
 from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES, reply
 from tests.apps.gateway.upstream import Reply
 
@@ -137,11 +140,81 @@ def test_an_error_is_an_error_and_folds_are_events(started, ask, upstream, colle
     assert max(each.as_int for each in points) == len(folded)
 
 
+class Repeating(Provider):
+    """A model that reads its first file again at the end."""
+
+    def reply(self, asked, body):
+        self.calls += 1
+        path = json.dumps({"path": f"file_{1 if self.calls > 14 else self.calls}.py"})
+        return self.answered("Again.", (f"toolu_{self.calls:016}", "read_file", path), self.calls)
+
+
+def test_a_span_of_a_derived_context_has_its_budget_and_its_faults(started, ask, upstream, collector):
+    upstream.answer = Repeating(CHAT)
+    agent = Agent(CHAT)
+    agent.says("Find the bug.")
+    with started(mode="manage", room=4_000, otlp=collector.url) as gateway:
+        for number in range(17):
+            for call in agent.calls(agent.turn(ask, gateway)):
+                agent.brings(call, large(0 if number >= 14 else number))
+    derived = [told for span in collector.spans if (told := attributes(span)).get("pageturn.mode") == "managed"]
+    assert derived
+    assert all(told["pageturn.tokens.sent"] <= told["pageturn.tokens.budget"] for told in derived)
+    assert any(told.get("pageturn.faults.duplicate_tool", 0) > 0 for told in derived)
+
+
+def test_a_span_says_where_the_gateway_was_unsure(started, ask, upstream, collector):
+    upstream.answer = lambda asked: reply(asked, "Hello yourself.")
+    with started(mode="manage", otlp=collector.url) as gateway:
+        kept = body(RESPONSES, conversation="conv_1")
+        ask(gateway, "POST", RESPONSES, kept, {"x-pageturn-session": "talk"}).read()
+    (span,) = collector.spans
+    assert attributes(span)["pageturn.unsure"] == "the provider keeps the conversation"
+
+
 def test_a_collector_that_is_gone_costs_the_client_nothing(started, ask, upstream):
     upstream.answer = lambda asked: reply(asked, "Hello yourself.")
     with started(otlp="http://127.0.0.1:1") as gateway:
         for _ in range(3):
             assert ask(gateway, "POST", CHAT, body(CHAT)).status == 200
+
+
+def model_call(**told):
+    usual = dict.fromkeys(ModelCall._fields)
+    return ModelCall(
+        **{
+            **usual,
+            "address": "there",
+            "status": 200,
+            "seconds": 1.0,
+            "note": {},
+            "session": "talk",
+            "began": 0,
+            **told,
+        }
+    )
+
+
+@pytest.mark.parametrize("other", [{"model": "haiku"}, {"tenant": "b"}, {"session": "work"}, {"address": "elsewhere"}])
+def test_a_cache_is_not_broken_by_another_prompt(other):
+    """A small model asked on the side, another tenant with the same name, or a routed switch has a cache of its own."""
+    counts = Prometheus(1)
+
+    def calls(at, tokens, cached, **told):
+        usage = Usage(input_tokens=tokens, cache_read_tokens=cached)
+        counts.model_call(model_call(**{"model": "opus", "tenant": "a", **told}, began=at * 10**9, usage=usage))
+
+    def broken():
+        shown = asyncio.run(counts((), b"")).body.decode()
+        return value({each.name: each for each in text_string_to_metric_families(shown)}, "pageturn_cache_broken")
+
+    calls(0, 50_000, 0)
+    calls(2, 3_000, 0, **other)
+    calls(4, 51_000, 50_000)
+    calls(6, 9_000, 3_000, **other)
+    assert broken() == 0
+    calls(8, 52_000, 0)
+    assert broken() == 1
 
 
 def test_counts_are_what_prometheus_reads(started, ask, upstream):

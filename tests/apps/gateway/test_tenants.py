@@ -111,7 +111,7 @@ def test_a_revoked_key_is_none(guarded, ask, upstream, give, store):
     plain, key = give()
     with guarded() as gateway:
         assert call(ask, gateway, plain)[0].status == 200
-        assert run("keys", "revoke", key.id, store).returncode == 0
+        assert run("keys", "revoke", store, key.id).returncode == 0
         assert call(ask, gateway, plain)[0].status == 401
 
 
@@ -219,15 +219,18 @@ def test_a_body_that_nobody_can_read_does_not_pass(guarded, ask, upstream, give,
 
 
 def test_a_store_that_fails_lets_nobody_in(guarded, ask, upstream, give, store):
+    upstream.answer = lambda asked: reply(asked, "Hello yourself.")
     plain, _ = give()
     with guarded() as gateway:
         call(ask, gateway, plain)
         before = len(upstream.asked)
         with closing(sqlite3.connect(store, isolation_level=None)) as held:
             held.execute("BEGIN EXCLUSIVE")
-            answer, _ = call(ask, gateway, plain)
-            assert answer.status == 503
+            for _ in range(3):
+                answer, _ = call(ask, gateway, plain)
+                assert answer.status == 503
         assert len(upstream.asked) == before
+        assert eventually(lambda: call(ask, gateway, plain)[0].status == 200)
 
 
 @pytest.mark.parametrize("more", ["", ROUTED])
@@ -327,7 +330,7 @@ def test_keys_from_the_command_line(tmp_path):
         key = Keys(opened).find(plain)
         assert (key.scope, key.models, key.budget) == ("team", ("coder",), 20.0)
     assert all(plain.encode() not in file.read_bytes() for file in store.parent.iterdir())
-    assert run("keys", "revoke", "nobody", store).returncode == 1
-    assert run("keys", "revoke", key.id, store).returncode == 0
+    assert run("keys", "revoke", store, "nobody").returncode == 1
+    assert run("keys", "revoke", store, key.id).returncode == 0
     assert "revoked" in run("keys", "list", store).stdout
     assert run("keys", "create", store, "--scope", "").returncode == 1

@@ -6,12 +6,12 @@ import pytest
 
 import pageturn as pt
 from pageturn.apps.inspector.bills import bills_of
-from pageturn.apps.inspector.facts import UNKNOWN_MODEL
 from pageturn.apps.inspector.opened import Opened, Place
 from pageturn.apps.inspector.views.page import page_view
 from pageturn.apps.inspector.views.session import session_view
 from pageturn.apps.inspector.views.session_list import SessionList
 from pageturn.apps.inspector.views.turn import turn_view
+from pageturn.apps.overview.facts import UNKNOWN_MODEL
 from tests.apps.cli.command import run
 from tests.sessions import open_session
 

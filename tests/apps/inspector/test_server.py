@@ -232,3 +232,27 @@ def test_without_its_packages_the_command_names_the_extra():
 def test_a_place_in_memory_is_refused():
     with pytest.raises(InvalidInput, match="the file of a store"):
         Opened(Place(":memory:"))
+
+
+def test_what_looks_like_a_key_is_covered_in_every_view_and_whole_in_the_store(tmp_path):
+    """Also where a piece of a long text ends in the middle of one: the rest of it is in no other piece."""
+    file, key = tmp_path / "keys.db", "sk-canary-0123456789abcdef"
+    with open_session(file, id="keys") as session:
+        session.append(pt.user(f"My key is {key}, use it."))
+        session.pin(f"Authenticate with {key}.")
+        session.derive()
+        asked = pt.ToolCall(id="c1", name="env", arguments=json.dumps({"api_key": key}))
+        session.append(pt.assistant(f"I use {key}.", asked))
+        page = session.append(pt.tool_result(asked, f"{'x ' * 9_993}{key} {'y ' * 9_999}"))
+        session.derive()
+        session.append(pt.assistant("done"))
+    views = ["/", f"/search?q={key}", "/search?q=key", "/session/keys", "/session/keys/pages", "/session/keys/turn/1", "/session/keys/turn/2"]  # fmt: skip
+    views += [f"/session/keys/page/{page.handle}", f"/session/keys/page/{page.handle}?start=20000"]
+    with serving(file) as found:
+        shown = {view: get(found, f"/data{view}")[2].decode() for view in views}
+    assert [view for view, text in shown.items() if key in text] == []
+    pieces = [str(json.loads(shown[view])["parts"]) for view in views[-2:]]
+    assert all(key[-8:] not in piece for piece in pieces)
+    assert "sk-•" in shown["/session/keys/turn/2"]
+    with Opened(Place(str(file))) as opened:
+        assert key in str(opened.session("keys").reader.messages())

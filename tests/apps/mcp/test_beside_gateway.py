@@ -30,7 +30,7 @@ def test_both_go_on(started, ask, upstream, store, path, mode):  # noqa: F811
         agent.works(ask, gateway, 3)
         with SessionReader.open(store, info.id) as reader:
             waiting = [*reader.state().waiting]
-        assert run("proposals", "approve", f"{info.id}:{waiting[0]}", store).returncode == 0
+        assert run("proposals", "approve", store, f"{info.id}:{waiting[0]}").returncode == 0
         agent.works(ask, gateway, 14)
     assert [each.id for each in sessions(store)] == [info.id]  # nobody had to fork
     assert provider.problems == []

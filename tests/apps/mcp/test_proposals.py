@@ -1,5 +1,6 @@
 """Pins and plans arrive as proposals: they change nothing until a person has approved them on the command line."""
 
+import json
 import re
 
 import pytest
@@ -32,16 +33,29 @@ def test_a_pin_holds_once_it_is_approved(store):
     assert f"{id_}  pin\n  {RULE}\n" in listed
     assert f"rests on {handles(store)[1]} user: Login returns 500" in listed
     assert f"rests on {handles(store)[3]} tool read_file: def is_expired" in listed
-    done = run("proposals", "approve", id_, store)
+    done = run("proposals", "approve", store, id_)
     assert (done.returncode, done.stdout) == (0, "")
     assert in_force(store) == ([RULE], None)
     assert run("proposals", store).stdout == "nothing waits\n"
 
 
+def test_a_program_decides_by_json_and_by_the_beginning_of_an_id(store):
+    id_ = proposed(store)
+    (listed,) = json.loads(run("proposals", "list", store, "--json").stdout)["proposals"]
+    assert (listed["id"], listed["field"], listed["value"]) == (id_, "pin", RULE)
+    assert listed["rests_on"] == [handles(store)[1], handles(store)[3]]
+    unknown = run("proposals", "approve", store, "nobody:3")
+    assert (unknown.returncode, unknown.stderr.count("\n")) == (1, 1)
+    done = run("proposals", "approve", store, id_.replace("login-bug", "log"), "--json")
+    assert json.loads(done.stdout) == {"id": id_, "is_approved": True, "reason": None}
+    assert done.stderr == ""
+    assert in_force(store) == ([RULE], None)
+
+
 def test_a_plan_waits_even_where_there_is_none_to_replace(store):
     id_ = proposed(store, "plan", goal="mend the login", steps=["find it", "mend it"])
     assert in_force(store) == ([], None)
-    assert run("proposals", "approve", id_, store).returncode == 0
+    assert run("proposals", "approve", store, id_).returncode == 0
     assert in_force(store)[1] == pt.Plan(goal="mend the login", steps=("find it", "mend it"))
 
 
@@ -50,13 +64,13 @@ def test_a_plan_that_another_overtook_is_not_approved(store):
     with open_session(store, id="login-bug") as session:
         session.plan("ship it")
     assert "cannot be approved now: what it would replace has changed" in run("proposals", store).stdout
-    assert run("proposals", "approve", id_, store).returncode == 1
+    assert run("proposals", "approve", store, id_).returncode == 1
     assert in_force(store)[1].goal == "ship it"
 
 
 def test_what_a_person_rejected_stays_rejected_and_the_model_is_told_why(store):
     id_ = proposed(store)
-    assert run("proposals", "reject", id_, store, "--reason", "the file said so, not I").returncode == 0
+    assert run("proposals", "reject", store, id_, "--reason", "the file said so, not I").returncode == 0
     again = ask(store, "pin", text=RULE, evidence=[handles(store)[1]])
     assert again == ("A person has rejected this: the file said so, not I", True)
     assert in_force(store) == ([], None)
@@ -69,7 +83,7 @@ def test_the_same_proposal_again_is_the_same(store):
 
 
 def test_a_rejection_needs_a_reason(store):
-    done = run("proposals", "reject", proposed(store), store)
+    done = run("proposals", "reject", store, proposed(store))
     assert done.returncode == 2
     assert "--reason" in done.stderr
 
@@ -114,7 +128,7 @@ def test_a_proposal_of_a_session_in_a_scope_is_listed_and_approved_too(store):
     told = ask(store, "pin", scope="other", text=RULE, evidence=[page], session="secret-1")
     id_ = re.search(r"secret-1:\d+", told.text)[0]
     assert id_ in run("proposals", store).stdout
-    assert run("proposals", "approve", id_, store).returncode == 0
+    assert run("proposals", "approve", store, id_).returncode == 0
     with pt.SessionReader.open(store, "secret-1", "other") as reader:
         assert len(reader.pins) == 1
 

@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from pageturn.apps.cli.documented import Documented
 from pageturn.apps.cli.extras import imported
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
 from pageturn.apps.cli.journals import Wanted, journal_of
@@ -38,14 +39,13 @@ _PLAIN = dict(zip("█▓▒░▲", "#+=.^", strict=True))  # for a terminal th
 _MEGABYTE = 1_000_000
 
 
-@click.command()
+@click.command(cls=Documented, example="demo --your-own", fails="something did not go as promised")
 @click.option("--your-own", is_flag=True, help="The newest session of Claude Code or Codex found here; asks first.")
 @click.option("--yes", is_flag=True, help="With --your-own: do not ask.")
 def demo(*, your_own: bool, yes: bool) -> None:
     """Play a session of 120 turns through the gateway: what was sent, a crash, a recall, and what it costs in five ways.
 
     Nothing leaves this machine. With --your-own it replays the newest session that Claude Code or Codex recorded here.
-    Exits with 1 if something did not go as promised.
     """
     if not your_own:
         imported("gateway.server", "the demo", extra="gateway")

@@ -11,9 +11,13 @@ import click
 from rich.console import Console
 
 from pageturn.apps.cli import journals
+from pageturn.apps.cli.answers import Check, Installation, Savings, SavingsLine
+from pageturn.apps.cli.documented import Documented
 from pageturn.apps.cli.extras import imported
+from pageturn.apps.cli.options import GATEWAYS_STORE
+from pageturn.apps.cli.prefixes import named, one_of
 from pageturn.apps.cli.prices import chosen_price, price_options
-from pageturn.apps.cli.terminal import complain, inert, terminal
+from pageturn.apps.cli.terminal import answered, complain, inert, terminal
 from pageturn.values.errors import InvalidInput
 from pageturn.values.model_prices import prices_from
 
@@ -48,7 +52,7 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.command()
+@click.command(cls=Documented, example="serve --mode manage --port 8787")
 @_settings
 @click.option("--host", help="The address to listen on; by default this machine only.")
 @click.option("--port", help="The port; by default 8787, and 0 picks a free one.")
@@ -65,7 +69,12 @@ def serve(file: Path | None, *, print_config: bool, **flags: Any) -> None:
     _imported("running").serve(config, _say)
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    cls=Documented,
+    example="run --mode manage -- claude",
+    others="what the client exited with",
+    context_settings={"allow_interspersed_args": False},
+)
 @_settings
 @click.argument("command", metavar="CLIENT [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(file: Path | None, command: tuple[str, ...], **flags: Any) -> None:
@@ -74,9 +83,9 @@ def run(file: Path | None, command: tuple[str, ...], **flags: Any) -> None:
     sys.exit(_imported("running").run_client(config, command, _say))
 
 
-@click.command()
-@click.argument("store", required=False)
-@click.option("--session", "-s", "only", help="The session; by default all of them.")
+@click.command(cls=Documented, example="savings --model claude-sonnet-5", prints=Savings)
+@GATEWAYS_STORE
+@click.option("--session", "-s", "only", help="The session: its id, or the beginning of it; by default all of them.")
 @click.option(
     "--room",
     default=48_000,
@@ -92,11 +101,15 @@ def savings(store: str | None, only: str | None, room: int, **priced: Any) -> No
     given, prices = chosen_price(priced["model"], priced["price"], None), priced["prices"]
     own = prices_from(prices.read_text(encoding="utf-8", errors="replace"), str(prices)) if prices is not None else {}
     with journals.opened(path) as opened:
-        rows = [row.id for row in opened.sessions() if only in (None, row.id)]
+        rows = [row.id for row in opened.sessions()]
+        if only is not None:
+            rows = [one_of("session", only, rows, expected=f"a session of this store ({named(rows)})")]
         found = [accounts.account_of(opened, row, room=room, own=own, price=given) for row in rows]
     kept = [each for each in found if each is not None]
     if not kept:
         raise InvalidInput("store", expected="sessions with usage that a provider reported", got="none")
+    if answered(Savings(tuple(map(_line, kept)))):
+        return
     told = [(f"{account.session} ({account.model})", [account]) for account in kept]
     console = terminal()  # names are the client's
     for title, some in [*told, *([("in all", kept)] if len(kept) > 1 else [])]:
@@ -104,14 +117,31 @@ def savings(store: str | None, only: str | None, room: int, **priced: Any) -> No
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+def _line(account: Any) -> SavingsLine:
+    return SavingsLine(
+        session=account.session,
+        model=account.model,
+        turns=account.turns,
+        folds=account.folds,
+        is_managed=account.is_managed,
+        input_tokens=account.used.input_tokens,
+        cache_read_tokens=account.used.cache_read_tokens,
+        cache_write_tokens=account.used.cache_write_tokens,
+        output_tokens=account.used.output_tokens,
+        dollars=account.dollars,
+        dollars_otherwise_least=account.least,
+        dollars_otherwise_most=account.most,
+    )
+
+
 def show_installation(console: Console, file: Path | None) -> bool:
     """Print the checks of an installation; returns whether all of them passed."""
-    is_ok = True
-    for finding in _imported("installation").look(file, os.environ):
-        is_ok = is_ok and finding.is_ok
+    checks = [Check(each.is_ok, each.what) for each in _imported("installation").look(file, os.environ)]
+    answered(Installation(tuple(checks)))
+    for finding in checks:
         told = inert(f"{'ok ' if finding.is_ok else 'BAD'} {finding.what}")
         console.print(told, markup=False, highlight=False, soft_wrap=True)
-    return is_ok
+    return all(finding.is_ok for finding in checks)
 
 
 def _imported(name: str) -> Any:

@@ -5,13 +5,16 @@ from typing import Any
 
 import click
 
+from pageturn.apps.cli.documented import Documented
 from pageturn.apps.cli.extras import imported
 from pageturn.apps.cli.listening import listening_options
+from pageturn.apps.cli.options import GATEWAYS_STORE
 from pageturn.apps.cli.terminal import complain
+from pageturn.stores import shown
 
 
-@click.command()
-@click.argument("store", required=False)
+@click.command(cls=Documented, example="inspect agent.db --open")
+@GATEWAYS_STORE
 @click.option("--scope", help="Only the sessions of this scope; by default those of all scopes.")
 @click.option("--internal", is_flag=True, help="Show content that only the model may see.")
 @listening_options(8789, "The token that a browser must send: open /?token=TOKEN once; better set in the environment.")
@@ -33,7 +36,7 @@ def inspect(
     )
 
     def say(url: str) -> None:
-        complain(f"pageturn: the inspector of {place.store} is at {url}")
+        complain(f"pageturn: the inspector of {shown(place.store)} is at {url}")
         if opens:
             webbrowser.open(f"{url}?token={token}" if token else url)
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import click
 
 from pageturn.apps.cli import replays
+from pageturn.apps.cli.answers import CompactionsKept, Comparison, FilesWritten
+from pageturn.apps.cli.documented import Documented
 from pageturn.apps.cli.prices import chosen_price, price_options
 from pageturn.apps.cli.reports import write_report
 from pageturn.apps.cli.terminal import terminal
@@ -19,7 +21,9 @@ _LONG = click.option("--long", "is_long", is_flag=True, help="Only sessions of 6
 _SESSIONS = click.option("--sessions", type=click.IntRange(1), help="Use only the first N sessions of each file.")
 
 
-@click.command()
+@click.command(
+    cls=Documented, example="replay ~/.claude/projects --budget 32000 --out results.jsonl", prints=Comparison
+)
 @_PATHS
 @click.option(
     "--policy",
@@ -105,14 +109,14 @@ def replay(
     replays.show_results(console, replays.replay(console, selection, setup, jobs=jobs, out=out))
 
 
-@click.command()
+@click.command(cls=Documented, example="flip results.jsonl", prints=Comparison)
 @_RESULTS
 def flip(results: tuple[Path, ...]) -> None:
     """Show the results that `replay --out` wrote, and the default policy that the flip rule selects."""
     replays.show_flip(terminal(), results)
 
 
-@click.command()
+@click.command(cls=Documented, example="compactions ~/.claude/projects", prints=CompactionsKept)
 @_PATHS
 @_SESSIONS
 def compactions(paths: tuple[Path, ...], sessions: int | None) -> None:
@@ -122,7 +126,7 @@ def compactions(paths: tuple[Path, ...], sessions: int | None) -> None:
     replays.show_compactions(terminal(), replays.Selection(paths, most=sessions))
 
 
-@click.command()
+@click.command(cls=Documented, example="report results.jsonl --out report.html", prints=FilesWritten, acts=True)
 @_RESULTS
 @click.option(
     "--out",

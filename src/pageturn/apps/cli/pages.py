@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from pageturn.apps.cli.answers import LevelText, PageLevels
+from pageturn.apps.cli.prefixes import one_of
+from pageturn.apps.cli.terminal import answered
 from pageturn.context.forms import offers
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import page_of
@@ -18,12 +21,12 @@ from pageturn.values.units import units_of
 
 
 def whole_handle(state: SessionState, typed: str) -> str:
-    """The full handle for a unique beginning: `p5` is enough for `p5-k3qz`, and does not match `p51-n4e7`. Other text is returned
-    unchanged.
+    """The full handle for a unique beginning: `p5` is enough for `p5-k3qz`, and does not match `p51-n4e7`. A beginning of
+    several raises; text that begins no handle is returned unchanged.
     """
     beginning = typed if "-" in typed else f"{typed}-"
     found = [page.handle for page in state.pages if page.handle.startswith(beginning)]
-    return found[0] if len(found) == 1 else typed
+    return one_of("handle", beginning, found, expected="the handle of a page") if found else typed
 
 
 def show_page(
@@ -43,13 +46,21 @@ def show_page(
             "handle", expected="a page that is not internal, or --internal", got=f"{handle}, which is internal"
         )
     offered = offers(journal, unit, counter_for(journal.state.model or DEFAULT_MODEL))
-    for level in levels:
-        if level not in offered:
+    shown = tuple(
+        LevelText(level.value, offered[level].tokens, "\n".join(map(search_text, offered[level].messages)))
+        if level in offered
+        else LevelText(level.value)
+        for level in levels
+    )
+    if answered(PageLevels(handle, shown)):
+        return
+    for level in shown:
+        if level.text is None or level.tokens is None:
             kind = journal.state.kind(page)
-            console.print(f"[bold]{level}[/] is not offered: it is forbidden for a {kind} page, or saves too little")
+            console.print(
+                f"[bold]{level.level}[/] is not offered: it is forbidden for a {kind} page, or saves too little"
+            )
             continue
-        messages, tokens = offered[level]
-        share = tokens / max(offered[ResidencyLevel.FULL].tokens, 1)
-        console.print(f"[bold]{level}[/], {tokens:,} tokens, {share:.0%}")
-        for message in messages:
-            console.print(search_text(message), markup=False, highlight=False, soft_wrap=True)
+        share = level.tokens / max(offered[ResidencyLevel.FULL].tokens, 1)
+        console.print(f"[bold]{level.level}[/], {level.tokens:,} tokens, {share:.0%}")
+        console.print(level.text, markup=False, highlight=False, soft_wrap=True)

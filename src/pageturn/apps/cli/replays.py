@@ -2,7 +2,7 @@
 
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from multiprocessing import parent_process
@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.segment import Segments
+from rich.progress import Progress
 from rich.table import Table
 
-from pageturn.apps.cli.journals import plain
+from pageturn.apps.cli.answers import CompactionsKept, Comparison, MethodLine, Pool
+from pageturn.apps.cli.result_files import is_store, require_results
+from pageturn.apps.cli.tables import bar, plain, show_whole
+from pageturn.apps.cli.terminal import answered
 from pageturn.apps.importing import Report, files_in, import_file
 from pageturn.apps.importing.files import FileSource
 from pageturn.lab.columns import (
@@ -42,9 +44,9 @@ from pageturn.values.errors import InvalidInput
 from pageturn.values.json import from_json
 from pageturn.values.model_prices import ModelPrice, money
 
-_SQLITE = b"SQLite format 3\0"
+Told = Callable[[int, int], None]
+
 _TRACE = {"id", "source", "messages"}
-_WIDEST = 400  # columns
 _RESULT = b'{"trace":'  # the beginning of a line of results
 
 
@@ -58,33 +60,54 @@ class Selection(NamedTuple):
     most: int | None = None  # from each path
 
 
-def traces(selection: Selection) -> Iterator[Trace]:
-    """The sessions of files and folders: traces, stores and other tools' logs; then synthetic ones."""
+def traces(selection: Selection, told: Told = lambda _done, _total: None) -> Iterator[Trace]:
+    """The sessions of files and folders: traces, stores and other tools' logs; then synthetic ones.
+
+    `told` is called with the number of sessions that were read, and of those that the files are known to have.
+    """
     report = Report()
     files = list(files_in(selection.paths, report))
     missing = next((path for path in files if not path.is_file()), None)
     if missing is not None:
         raise InvalidInput("paths", expected="files or folders", got=f"{str(missing)!r}, which does not exist")
-    for file in files:
+    counts = [_count(file, selection.most) for file in files]
+    total, before = sum(counts) + selection.generated, 0
+    for file, count in zip(files, counts, strict=True):
         kept = 0
-        for trace in _traces_of(file, report):
+        for at, trace in enumerate(_traces_of(file, report)):
+            told(before + min(at, count), total)
             if trace.turns and (trace.is_long or not selection.is_long):
                 kept += 1
                 if selection.most is not None and kept > selection.most:
                     break
                 yield trace
+        before += count
+        told(before, total)
     for file, why in report.failed.items():
         if file in selection.paths:  # a folder may hold other files
             raise InvalidInput("paths", expected="recorded sessions", got=f"{str(file)!r}: {why}")
     for seed in range(1, selection.generated + 1):
+        told(before + seed - 1, total)
         yield coding_session(seed, selection.turns)
+    told(total, total)
+
+
+def _count(file: Path, most: int | None) -> int:
+    """The number of sessions in a file: of a store its rows, of traces their lines, and one in a log."""
+    if is_store(file):
+        with closing(open_store(str(file))) as store:
+            count = len(store.sessions())
+    elif file.suffix == ".jsonl" and _is_trace(file):
+        with file.open("rb") as lines:
+            count = sum(1 for _ in lines)
+    else:
+        count = 1
+    return count if most is None else min(count, most)
 
 
 def _traces_of(file: Path, report: Report) -> Iterator[Trace]:
     source = file.name.split(".jsonl")[0].split(".json")[0]
-    with file.open("rb") as opened:
-        is_store = opened.read(len(_SQLITE)) == _SQLITE
-    if is_store:
+    if is_store(file):
         with closing(open_store(str(file))) as store:
             yield from stored_traces(store, source)
     elif _is_trace(file):
@@ -107,15 +130,21 @@ def replay(console: Console, selection: Selection, setup: Setup, *, jobs: int, o
     done = list(_resumed(out)) if out is not None else []
     known = frozenset(result.key for result in done)
     results = [result for result in done if setup.has(result.key)]
-    with _bar(console) as progress, _executor(jobs) as executor:
-        task = progress.add_task("replaying", total=None)
-        for lines in sweep(traces(selection), setup, executor, workers=jobs, known=known):
+    with bar(console) as progress, _executor(jobs) as executor:
+        for lines in sweep(
+            traces(selection, _teller(progress, "replaying")), setup, executor, workers=jobs, known=known
+        ):
             if out is not None and lines:
                 with out.open("ab") as file:
                     file.writelines(lines)
             results += map(_without_turns, lines)
-            progress.update(task, advance=1)
     return results
+
+
+def _teller(progress: Progress, what: str) -> Told:
+    """What moves a new bar."""
+    task = progress.add_task(what, total=None)
+    return lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _executor(jobs: int) -> AbstractContextManager[ProcessPoolExecutor | None]:
@@ -156,20 +185,41 @@ def _bare(result: Result) -> Result:
     return msgspec.structs.replace(result, turns=())
 
 
-def _bar(console: Console) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
 def show_results(console: Console, results: Iterable[Result]) -> None:
     """Print a table for each budget, and the flip rule; separately for each counter and vendor."""
     pools: dict[tuple[str, str], Points] = {}
     for result in results:
         pools.setdefault((result.counter, result.vendor), Points()).add(result)
+    if answered(Comparison(tuple(_pool(*units, points) for units, points in sorted(pools.items())))):
+        return
     if not pools:
         console.print("no session to replay")
     for (counter, vendor), points in sorted(pools.items()):
         _show_points(console, points, f"tokens counted as {counter}, billed as {vendor}")
+
+
+def _pool(counter: str, vendor: str, points: Points) -> Pool:
+    pooled = points.pooled()
+    best = set(map(id, front(pooled)))
+    methods = tuple(
+        MethodLine(
+            policy=point.policy,
+            budget_tokens=point.budget_tokens,
+            sessions=point.sessions,
+            priced_bill=point.cost,
+            bill=point.score.bill,
+            coverage=point.coverage,
+            dollars=point.dollars,
+            faults=point.faults,
+            fetched_again=point.fetched_again,
+            is_best=id(point) in best,
+            score=point.score,
+        )
+        for point in pooled
+    )
+    is_comparable = any(point.policy == LEGACY and not point.score.is_refused for point in pooled)
+    elected = flip(pooled).elected if is_comparable else None
+    return Pool(counter, vendor, methods, elected, conclusion(pooled, points.prices))
 
 
 def _show_points(console: Console, points: Points, units: str) -> None:
@@ -271,11 +321,6 @@ def _table(rows: Sequence[Point], best: set[int]) -> Table:
     return table
 
 
-def show_whole(console: Console, table: Table) -> None:
-    """Print a table at its full width: a narrow terminal then wraps lines instead of cutting off figures."""
-    console.print(Segments(console.render(table, console.options.update_width(_WIDEST))), crop=False, end="")
-
-
 def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> None:
     """Print each of our policies compared with legacy, with confidence intervals, and the flip rule's choice."""
     table = Table(box=None, pad_edge=False)
@@ -313,32 +358,41 @@ def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> Non
 def show_compactions(console: Console, selection: Selection) -> None:
     """Print how much of what later calls needed recorded compactions kept, and other methods in the same tokens."""
     found: list[Kept] = []
-    with _bar(console) as progress:
-        task = progress.add_task("reading", total=None)
-        for trace in traces(selection):
+    with bar(console) as progress:
+        for trace in traces(selection, _teller(progress, "reading")):
             found += compactions(trace)
-            progress.update(task, advance=1)
+    kept = CompactionsKept(
+        compactions=len(found),
+        before_tokens=sum(each.before_tokens for each in found),
+        after_tokens=sum(each.tokens for each in found),
+        asked=sum(each.asked for each in found),
+        by_summary=sum(each.by_summary for each in found),
+        by_newest=sum(each.by_newest for each in found),
+        by_paged=sum(each.by_paged or 0 for each in found),
+    )
+    if answered(kept):
+        return
     if not found:
         console.print("no compaction was recorded")
         return
-    asked = sum(kept.asked for kept in found) or 1
     console.print(
-        f"{len(found):,} compactions, {sum(kept.before_tokens for kept in found):,} tokens became "
-        f"{sum(kept.tokens for kept in found):,}; later calls used {asked:,} items from before them"
+        f"{kept.compactions:,} compactions, {kept.before_tokens:,} tokens became {kept.after_tokens:,}; "
+        f"later calls used {kept.asked:,} items from before them"
     )
     table = Table("in the same tokens", box=None, pad_edge=False)
     table.add_column("kept", justify="right")
     rows = {
-        "the recorded summary": sum(kept.by_summary for kept in found),
-        "the newest messages": sum(kept.by_newest for kept in found),
-        "paged": sum(kept.by_paged or 0 for kept in found),
+        "the recorded summary": kept.by_summary,
+        "the newest messages": kept.by_newest,
+        "paged": kept.by_paged,
     }
-    for name, kept in rows.items():
-        table.add_row(name, f"{kept / asked:.3f}")
+    for name, count in rows.items():
+        table.add_row(name, f"{count / max(kept.asked, 1):.3f}")
     console.print(table)
 
 
 def show_flip(console: Console, paths: Sequence[Path]) -> None:
     """Print the tables and the flip rule of results in files."""
+    require_results(paths)
     found = groups(_bare(result) for path in paths for result in read_results(path))
     show_results(console, (result for group in found for result in group.results))

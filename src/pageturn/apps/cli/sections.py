@@ -66,6 +66,7 @@ SECTIONS = (
             ("restore", "Replace a store by a backup."),
         ),
     ),
+    Section("This command", (("completion", "Completion for bash, zsh or fish."),)),
 )
 
 

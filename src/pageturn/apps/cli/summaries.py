@@ -5,7 +5,10 @@ from contextlib import nullcontext
 from rich.console import Console
 from rich.table import Table
 
-from pageturn.apps.cli.journals import Wanted, journal_of, plain
+from pageturn.apps.cli.answers import SummariesWritten, SummaryLine
+from pageturn.apps.cli.journals import Wanted, journal_of
+from pageturn.apps.cli.tables import plain
+from pageturn.apps.cli.terminal import answered, has_progress
 from pageturn.session import Session
 from pageturn.stores import Store
 from pageturn.values.entries import Committed, Rejected, Waiting
@@ -30,26 +33,33 @@ def summarize(console: Console, store: Store, wanted: Wanted, summarizer: Summar
     """Write the summaries of a session and print them; returns whether the summarizer never failed."""
     opened = Session.open(store, id=journal_of(store, wanted).row.id, scope=wanted.scope, summarizer=summarizer)
     assert opened.summaries is not None
-    with opened, console.status("summarizing") if console.is_terminal else nullcontext():
+    with opened, console.status("summarizing") if has_progress(console) else nullcontext():
         prepared = opened.summaries.finish()
     _show(console, opened, prepared)
     return not any(not isinstance(each.outcome, Committed | Waiting | Rejected) for each in prepared)
 
 
 def _show(console: Console, session: Session, prepared: tuple[Prepared, ...]) -> None:
+    lines = tuple(_line(session, each) for each in prepared)
+    written = sum(isinstance(each.outcome, Committed) for each in prepared)
+    if answered(SummariesWritten(written, lines)):
+        return
     table = Table(box=None, pad_edge=False)
     table.add_column("pages", no_wrap=True)
     for name in ("tokens", "summary"):
         table.add_column(name, justify="right")
     table.add_column("", overflow="fold")
-    for each in prepared:
-        pages = session.reader.pages_between(each.handles)
-        tokens = sum(page.tokens for page in pages) if isinstance(pages, tuple) else 0
-        table.add_row(each.handles, f"{tokens:,}", f"{each.tokens:,}", plain(_outcome(each)))
-    if prepared:
+    for line in lines:
+        table.add_row(line.pages, f"{line.tokens:,}", f"{line.summary_tokens:,}", plain(line.outcome))
+    if lines:
         console.print(table)
-    written = sum(isinstance(each.outcome, Committed) for each in prepared)
-    console.print(f"{written} of {len(prepared)} summaries written")
+    console.print(f"{written} of {len(lines)} summaries written")
+
+
+def _line(session: Session, each: Prepared) -> SummaryLine:
+    pages = session.reader.pages_between(each.handles)
+    tokens = sum(page.tokens for page in pages) if isinstance(pages, tuple) else 0
+    return SummaryLine(each.handles, tokens, each.tokens, _outcome(each))
 
 
 def _outcome(each: Prepared) -> str:

@@ -2,15 +2,26 @@
 
 A tool's output may contain control codes that clear the screen, set the title, write to the clipboard, or reverse the direction of a
 line. On a terminal each of them is shown as its code. Output to a file or a pipe is not changed.
+
+What `--json` and `--quiet` leave out is left out here, so that no command has to ask.
 """
 
+import os
 import re
 import sys
 from collections.abc import Iterable
+from typing import Any, Final
 
 import click
+import msgspec
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
+
+from pageturn.values.json import to_json
+
+JSON: Final = "pageturn.json"  # the switches of the running command, in click's context
+QUIET: Final = "pageturn.quiet"
+ACTS: Final = "pageturn.acts"
 
 # C0 controls except newline and tab, DEL, C1 controls; bidirectional and zero-width marks; line separators.
 _ACTING = re.compile(
@@ -29,11 +40,43 @@ def inert_json(data: bytes) -> bytes:
 
 
 def terminal(*, stderr: bool = False) -> Console:
-    """A console on standard output, or on the error stream."""
-    console = Console(stderr=stderr)
+    """A console on standard output, or on the error stream; silent with --json, and with --quiet of a command that acts."""
+    is_silent = is_set(JSON) or (is_set(QUIET) and is_set(ACTS))
+    # Without a colour system rich writes no style at all: NO_COLOR switches off bold and dim text, too.
+    plain: dict[str, Any] = {"color_system": None} if os.environ.get("NO_COLOR") else {}
+    console = Console(stderr=stderr, quiet=is_silent and not stderr, **plain)
     if console.is_terminal:
         console.push_render_hook(_Hook())
     return console
+
+
+def has_progress(console: Console) -> bool:
+    """Whether a progress bar is shown: on a terminal, if nobody asked for quiet."""
+    return console.is_terminal and not is_set(JSON) and not is_set(QUIET)
+
+
+def hint(console: Console, text: str) -> None:
+    """Write what only helps a person, as the next command to run; --quiet leaves it out."""
+    if not is_set(QUIET):
+        console.print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
+
+
+def answered(result: msgspec.Struct) -> bool:
+    """Write a result as JSON, if that was asked for; returns whether it was."""
+    if wants_json():
+        write_json(to_json(result))
+    return wants_json()
+
+
+def wants_json() -> bool:
+    """Whether the running command was given --json."""
+    return is_set(JSON)
+
+
+def is_set(name: str) -> bool:
+    """Whether the running command has a switch."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(name))
 
 
 def write_json(data: bytes) -> None:
@@ -44,6 +87,12 @@ def write_json(data: bytes) -> None:
 def complain(text: str) -> None:
     """Write a line to the error stream."""
     click.echo(inert(text) if sys.stderr.isatty() else text, err=True)
+
+
+def say(text: str) -> None:
+    """Write what was done to the error stream; --quiet leaves it out, and --json, since the result has it."""
+    if not is_set(JSON) and not is_set(QUIET):
+        complain(f"pageturn: {text}")
 
 
 def _escaped(letter: str) -> str:

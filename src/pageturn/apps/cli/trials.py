@@ -7,10 +7,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from pageturn.apps.cli.journals import plain
+from pageturn.apps.cli.answers import TextTable, TrialResult
+from pageturn.apps.cli.documented import Documented
 from pageturn.apps.cli.prices import chosen_price
-from pageturn.apps.cli.replays import show_whole
-from pageturn.apps.cli.terminal import terminal
+from pageturn.apps.cli.tables import plain, show_whole
+from pageturn.apps.cli.terminal import answered, terminal
 from pageturn.lab.trial.analysis import outcome
 from pageturn.lab.trial.contract import Task
 from pageturn.lab.trial.endpoint import LiveModel
@@ -31,7 +32,9 @@ _SHIPPED: dict[str, Callable[[int, int, int], Task]] = {
 }
 
 
-@click.command()
+@click.command(
+    cls=Documented, example="trial --model claude-sonnet-5 --dry-run", prints=TrialResult, fails="runs are left"
+)
 @click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--url", help="Base URL of an OpenAI or Anthropic compatible API, as http://127.0.0.1:8080/v1.")
 @click.option("--model", required=True, help="The model at that URL.")
@@ -138,7 +141,7 @@ def trial(
     """Run the same tasks with a live model, its context managed by different methods, and compare results and costs.
 
     FOLDERS are tasks of your own: a task file and a checker each. Runs are written as they end; the same command continues where it
-    stopped. Exits with 1 if runs are left.
+    stopped.
     """
     billed = chosen_price(model, price, prices)
     assert billed is not None, "--model is required, so there is a price"
@@ -158,10 +161,11 @@ def trial(
         raise click.UsageError("give --url, or --dry-run to see what it would cost")
     ended = run_trial(plan, LiveModel(url, model, key=key, dialect=dialect), out, lambda run: _tell(console, run))
     found = outcome((run for run in ended.runs if run.model == model and run.budget_tokens == budget), plan.methods)
-    for table in tables(found):
+    shown, spent = tables(found), sum(run.dollars for run in ended.runs)
+    answered(TrialResult(_texts(shown), spent, ended.left))
+    for table in shown:
         _show(console, table)
     console.print(LEGEND, soft_wrap=True, highlight=False, markup=False)
-    spent = sum(run.dollars for run in ended.runs)
     console.print(
         f"{money(spent)} spent of {money(limit_dollars)}, at {billed}", soft_wrap=True, highlight=False, markup=False
     )
@@ -178,9 +182,16 @@ def _show_price(console: Console, plan: Plan, known: Sequence[Run]) -> None:
     total = sum(row.dollars for row in rows)
     shown = tuple((row.method, f"{row.calls:,.0f}", f"{row.tokens:,.0f}", money(row.dollars)) for row in rows)
     title = f"{len(plan.tasks):,} tasks under {len(plan.methods):,} methods, {_often(plan.repetitions)} each, not run yet: about"
-    _show(console, Rows(title, ("", "calls", "input tokens", "dollars"), (*shown, ("all", "", "", money(total)))))
+    table = Rows(title, ("", "calls", "input tokens", "dollars"), (*shown, ("all", "", "", money(total))))
+    if answered(TrialResult(_texts([table]), total, sum(1 for _ in plan.tasks) * len(plan.methods) * plan.repetitions)):
+        return
+    _show(console, table)
     beyond = " and will stop the trial early: raise it with --limit" if total > plan.limit_dollars else ""
     console.print(f"at {plan.price}; the limit is {money(plan.limit_dollars)}{beyond}", soft_wrap=True, highlight=False)
+
+
+def _texts(rows: Sequence[Rows]) -> tuple[TextTable, ...]:
+    return tuple(TextTable(each.title, each.heads, each.rows) for each in rows)
 
 
 def _often(times: int) -> str:

@@ -10,7 +10,7 @@ from pageturn.apps.demo.provider import shared
 from pageturn.apps.demo.table import Played
 from pageturn.apps.demo.turns import Turn
 from pageturn.apps.importing import Report, files_in, import_file
-from pageturn.apps.inspector.facts import UNKNOWN_MODEL, model_of
+from pageturn.apps.overview.facts import UNKNOWN_MODEL, model_of
 from pageturn.journal.journal import Journal
 from pageturn.lab.our_policies import CharacterCounter
 from pageturn.lab.replay import Shown

@@ -15,6 +15,8 @@ from pageturn.apps.addresses import is_loopback
 from pageturn.apps.gateway.endpoints import ANTHROPIC, CHATGPT, GEMINI, OPENAI, Upstream
 from pageturn.apps.gateway.limits import Limits
 from pageturn.apps.gateway.routes.settings import TABLES, RouteSettings, read_routes
+from pageturn.stores import is_postgres
+from pageturn.stores import shown as shown_url
 from pageturn.values.errors import InvalidInput, show
 
 VENDORS = (ANTHROPIC, OPENAI, CHATGPT, GEMINI)
@@ -150,7 +152,13 @@ _SETTINGS = (
         _keys,
         "forwarded passes the clients' own keys; virtual requires keys of the gateway",
     ),
-    _Setting("store", "gateway", None, _text, f'the file of the sessions; "{NOTHING}" stores nothing'),
+    _Setting(
+        "store",
+        "gateway",
+        None,
+        _text,
+        f'the file of the sessions, or postgresql://HOST/DATABASE; "{NOTHING}" stores nothing',
+    ),
     _Setting(
         "inspector",
         "gateway",
@@ -160,6 +168,7 @@ _SETTINGS = (
     ),
     _Setting("ca_file", "gateway", None, _text, "certificates to trust in addition to the system's"),
     _Setting("grace", "gateway", 30, _seconds, "seconds for unfinished answers when the gateway stops"),
+    _Setting("half_life_days", "gateway", None, _count, "days after which the outcome of a routed call counts half"),
     _Setting("metrics", "telemetry", False, _is_on, "counts for Prometheus at /metrics"),
     _Setting("otlp", "telemetry", None, _url, "where an OpenTelemetry collector takes OTLP over HTTP"),
     _Setting("logs", "telemetry", "text", _logs, "text reports problems; json has a line for each request"),
@@ -171,6 +180,7 @@ _SETTINGS = (
             ("header_seconds", Limits().header_seconds, "until the headers of a request are complete"),
             ("body_seconds", Limits().body_seconds, "until its body is complete"),
             ("reading_seconds", Limits().reading_seconds, "for which a client may leave unread what was sent"),
+            ("idle_seconds", Limits().idle_seconds, "for which an upstream may send nothing more of an answer"),
             ("body_bytes", Limits().body_bytes, "of a request"),
         )
     ),
@@ -207,6 +217,7 @@ class Config(NamedTuple):
     billing_line: str
     other: str | None
     grace: int
+    half_life_days: int | None
     metrics: bool
     otlp: str | None
     logs: str
@@ -215,6 +226,7 @@ class Config(NamedTuple):
     header_seconds: int
     body_seconds: int
     reading_seconds: int
+    idle_seconds: int
     body_bytes: int
     routes: RouteSettings = RouteSettings()
 
@@ -231,7 +243,7 @@ class Config(NamedTuple):
     @property
     def store_file(self) -> Path | None:
         """The file of the store, where it is one."""
-        if self.store is None or self.store == ":memory:":
+        if self.store is None or self.store == ":memory:" or is_postgres(self.store):
             return None
         return Path(self.store.removeprefix("sqlite:").partition("?")[0])
 
@@ -329,6 +341,41 @@ class _File(NamedTuple):
         return f"{self.path} ({name or table})"
 
 
+class SettingInfo(NamedTuple):
+    """A setting, as the documentation lists it."""
+
+    name: str
+    table: str  # of the settings file
+    variables: tuple[str, ...]  # of the environment; the first one counts
+    accepts: str
+    default: Any
+    meaning: str
+
+
+def every_setting() -> tuple[SettingInfo, ...]:
+    """All settings, in the order of the file."""
+    return tuple(
+        SettingInfo(
+            each.name,
+            each.table,
+            tuple(filter(None, (each.variable, each.vendors_variable))),
+            _accepted_by(each.check),
+            each.default,
+            each.comment,
+        )
+        for each in _SETTINGS
+    )
+
+
+def _accepted_by(check: Callable[[Any], Any]) -> str:
+    """What a check accepts, as its error says it."""
+    try:
+        check(None)
+    except _Bad as error:
+        return str(error)
+    raise AssertionError(f"{check.__name__} accepts nothing as a value")
+
+
 def usual_file(environ: Mapping[str, str] = os.environ) -> Path:
     """The default path of the settings file."""
     return _folder(environ, "XDG_CONFIG_HOME", ".config") / "config.toml"
@@ -341,7 +388,7 @@ def usual_store(environ: Mapping[str, str] = os.environ) -> Path:
 
 def commented(config: Config, environ: Mapping[str, str] = os.environ) -> str:
     """The settings file with the current values, each with its meaning. A token is not shown."""
-    shown = {**config._asdict(), **config.bases, "token": None, "store": str(config.store_file or NOTHING)}
+    shown = {**config._asdict(), **config.bases, "token": None, "store": _shown_store(config)}
     lines = [f"# The settings of `pageturn serve` and `pageturn run`, read from {usual_file(environ)}."]
     for table in dict.fromkeys(setting.table for setting in _SETTINGS):
         lines += ["", f"[{table}]"]
@@ -355,6 +402,12 @@ def commented(config: Config, environ: Mapping[str, str] = os.environ) -> str:
     ]
     lines += ["", "# In force too, as in your file: " + ", ".join(f"[{name}]" for name in names)] if names else []
     return "\n".join(lines) + "\n"
+
+
+def _shown_store(config: Config) -> str:
+    if config.store is not None and is_postgres(config.store):
+        return shown_url(config.store)
+    return str(config.store_file or NOTHING)
 
 
 def _toml(value: object) -> str:
@@ -371,7 +424,7 @@ def _store(given: str | None, environ: Mapping[str, str]) -> str | None:
     """
     if given == NOTHING:
         return None
-    if given is not None and (given.startswith(("sqlite:", ":memory:")) or "?" in given):
+    if given is not None and (given.startswith(("sqlite:", ":memory:")) or is_postgres(given) or "?" in given):
         return given
     path = Path(given).expanduser() if given is not None else usual_store(environ)
     return f"sqlite:{path}?durability=normal&wait_seconds=1"

@@ -17,6 +17,7 @@ class Tally(NamedTuple):
     sessions: frozenset[str]
     usage: Usage
     passed: Counter[str]  # what is in no session, by the reason
+    new_words: Counter[str]  # requests whose new words of a person do not fit the room, by what was done
 
 
 class Counts:
@@ -28,11 +29,17 @@ class Counts:
         self._sessions: set[str] = set()
         self._usage = Usage(input_tokens=0)
         self._passed: Counter[str] = Counter()
+        self._new_words: Counter[str] = Counter()
 
     def pass_over(self, reason: str) -> None:
         """Count an exchange that has nothing to write."""
         with self._lock:
             self._passed[reason] += 1
+
+    def note_new_words(self, done: str) -> None:
+        """Count a request whose new words do not fit the room."""
+        with self._lock:
+            self._new_words[done] += 1
 
     def add(self, recorded: Recorded, ending: Ending) -> None:
         """Count an exchange that was written down."""
@@ -47,4 +54,5 @@ class Counts:
     def tally(self) -> Tally:
         """What was counted so far."""
         with self._lock:
-            return Tally(self._turns, frozenset(self._sessions), self._usage, Counter(self._passed))
+            sessions = frozenset(self._sessions)
+            return Tally(self._turns, sessions, self._usage, Counter(self._passed), Counter(self._new_words))

@@ -1,7 +1,7 @@
 """Maps a request path to a vendor's endpoint, and that to a URL of the upstream.
 
-Clients disagree on whether a base URL ends in `/v1`, so a known endpoint is known with one `/v1`, with two and without. Every other
-path goes to the upstream as it is.
+Clients disagree on whether a base URL ends in `/v1` and in a slash, so a known endpoint is known with one `/v1`, with two and without,
+and with any number of slashes. Every other path goes to the upstream as it is.
 """
 
 import re
@@ -13,6 +13,7 @@ from pageturn.formats import anthropic, openai_chat, openai_responses
 
 ANTHROPIC, OPENAI, CHATGPT, GEMINI = "anthropic", "openai", "chatgpt", "gemini"
 
+_SLASHES = re.compile(r"/{2,}|/$")
 _VERSION = re.compile(r"(?:/v1){0,2}(?=/)")
 _CALLS: dict[str, tuple[str, ModuleType]] = {  # the endpoints at which a model answers, and the format of each
     "/messages": (ANTHROPIC, anthropic),
@@ -62,7 +63,8 @@ class Upstream(NamedTuple):
 
 def endpoint_of(method: str, path: str, headers: Headers, other: str) -> Endpoint:
     """What a request asks for. `other` is the vendor of what shows none."""
-    bare = path[match.end() :] if (match := _VERSION.match(path)) else path
+    plain = _SLASHES.sub(lambda found: "/" if found.end() < len(path) else "", path)
+    bare = plain[match.end() :] if (match := _VERSION.match(plain)) else plain
     if bare in _CALLS and method == "POST":
         vendor, format_ = _CALLS[bare]
         return Endpoint(_account(vendor, headers), bare, is_known=True, format=format_)

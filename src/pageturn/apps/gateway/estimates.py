@@ -4,6 +4,7 @@ A request reads from the provider's cache what it shares with the one before, wh
 something that was folded is named or quoted later, bringing it back is priced as one more call.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -13,19 +14,22 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from pageturn.lab.billing import fetching
 from pageturn.lab.replay import Recording, Shown
-from pageturn.lab.traces import Trace
+from pageturn.lab.traces import Trace, text_of
 from pageturn.policies import Paged
 from pageturn.session import Session
 from pageturn.tokens.calibration import Calibration
 from pageturn.tokens.counters import TokenCounter
+from pageturn.values.identifiers import names_in
 from pageturn.values.messages import Message, Part, Role, Text, ToolCall, ToolResult
 from pageturn.values.pages import Page
 from pageturn.values.usage import Usage
-from pageturn.values.vendors import profile_of
+from pageturn.values.vendors import Vendor, profile_of
 
 _MICROS = 1_000_000
 _CHARACTERS = 4  # of a token, about
+_BETWEEN_PARTS = re.compile(r"[/.@~#-]+")
 _AROUND = 40  # characters around a call or a result
 FEWEST = 8  # reports that show how a provider counts, or whether its cache works
 
@@ -228,4 +232,30 @@ def fetching_tokens(recorded: Recorded, requests: Sequence[Request]) -> float:
         for place in places
     ]
     replay = recording.replay(lambda _: iter(shown))
-    return sum(turn.fetching_once for place, turn in zip(places, replay.turns, strict=True) if place in own)
+    named = sum(turn.fetching_once for place, turn in zip(places, replay.turns, strict=True) if place in own)
+    return named + sum(_fetching_parts(recorded, requests, vendor))
+
+
+def _fetching_parts(recorded: Recorded, requests: Sequence[Request], vendor: Vendor) -> Iterator[float]:
+    """The same for names that a model made of something that it had read: a path, say, with an id in it."""
+    texts = [text_of(message) for _, message in recorded.said]
+    fetched: set[int] = set()  # messages, since the last fold
+    for turn, request in zip(recorded.turns, requests, strict=True):
+        if request.is_folded:
+            fetched.clear()
+        holders = {
+            next((at for at in range(turn.place - 1, -1, -1) if part in texts[at]), None)
+            for part in _parts_made_of(recorded.said[turn.place][1], texts[: turn.place])
+            if not any(part in text_of(message) for message, _ in request.sizes)
+        }
+        lost = {at for at in holders if at is not None} - fetched
+        fetched |= lost
+        if lost and turn.is_own:
+            yield fetching([recorded.said[at][0].tokens for at in lost], request.tokens, vendor)
+
+
+def _parts_made_of(message: Message, before: Sequence[str]) -> set[str]:
+    """The names within those names of a message's calls that nobody had said before."""
+    named = {name for call in message.tool_calls for name in names_in(call.arguments)}
+    new = (name for name in named if not any(name in text for text in before))
+    return {part for name in new for piece in _BETWEEN_PARTS.split(name) if piece != name for part in names_in(piece)}

@@ -2,7 +2,9 @@
 
 import secrets
 import time
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 from pageturn.apps.gateway.endpoints import Endpoint
 from pageturn.apps.gateway.headers import OWN, Headers, value_of
@@ -11,6 +13,7 @@ from pageturn.routing import Decision
 
 MOST_BYTES = 32 * 1024 * 1024  # of a body that is read; a larger one passes all the same
 TOO_LARGE = "too large"
+_OFF, _ON = ("off", "false", "no", "0"), ("", "on", "true", "yes", "1")  # what a client may say in `x-pageturn`
 
 
 class Ending(StrEnum):
@@ -20,6 +23,13 @@ class Ending(StrEnum):
     CUT = "cut"  # the upstream broke off
     LEFT = "left"  # the client went away
     UNREACHED = "unreached"  # the upstream gave no answer at all
+
+
+class Derived(NamedTuple):
+    """What is told of a derived context: no text of it."""
+
+    budget_tokens: int
+    faults: Mapping[str, int]  # of the session since its last one, by code
 
 
 class Exchange:
@@ -40,9 +50,11 @@ class Exchange:
         self.is_too_large = False  # so that the chunks are not all
         self.ending: Ending | None = None
         self.rounds = 0  # of asking the upstream
+        self.calls = 0  # that were sent and may be billed, answered or not
         self.id = secrets.token_hex(8)
         self.began = time.monotonic()
         self.note = ""  # what the client gets as `x-pageturn`
+        self.derived: Derived | None = None  # where a derived context was sent
         self.asked_model: str | None = None  # as the client named it, where another one answers
         self.decision: Decision | None = None  # who that is, and why
         self.tenant: str | None = None  # the scope of who asks, where keys are given out
@@ -70,7 +82,16 @@ class Exchange:
     @property
     def is_off(self) -> bool:
         """Whether the client asked the gateway not to manage this request."""
-        return (value_of(self.headers, OWN) or "").strip().lower() == "off"
+        return self._wish in _OFF
+
+    @property
+    def remark(self) -> str:
+        """What the client is told of its own `x-pageturn`, where nobody knows what it means by it."""
+        return "" if self._wish in (*_ON, *_OFF) else "; the x-pageturn of the request is neither on nor off"
+
+    @property
+    def _wish(self) -> str:
+        return (value_of(self.headers, OWN) or "").strip().lower()
 
     def begin_answer(self, status: int, headers: Headers) -> None:
         """Take the head of an answer; if the upstream is called again, earlier output is no longer the answer."""

@@ -39,8 +39,8 @@ class Inspected:
 
 
 def inspected_for(config: Config) -> Inspected | None:
-    """As the settings say; None where no file has the sessions."""
-    if not config.inspector or config.store is None or config.store_file is None:
+    """As the settings say; None where nothing has the sessions."""
+    if not config.inspector or config.store in (None, ":memory:"):
         return None
     return Inspected(config.store, config.host, config.token)
 

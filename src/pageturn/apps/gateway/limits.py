@@ -19,6 +19,7 @@ class Limits(NamedTuple):
     header_seconds: int = 20  # until the headers of a request are whole
     body_seconds: int = 300  # until its body is
     reading_seconds: int = 300  # for which a client may leave what was sent unread
+    idle_seconds: int = 300  # for which an upstream may send nothing more of an answer
     body_bytes: int = 256 * 1024 * 1024
 
 

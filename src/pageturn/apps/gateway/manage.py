@@ -6,7 +6,7 @@ is stored before anything is sent, so that a restarted gateway sends the same by
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
@@ -23,7 +23,7 @@ from pageturn.apps.gateway.derived import (
     with_tool,
     without_billing_line,
 )
-from pageturn.apps.gateway.exchange import MOST_BYTES, TOO_LARGE, Exchange
+from pageturn.apps.gateway.exchange import MOST_BYTES, TOO_LARGE, Derived, Exchange
 from pageturn.apps.gateway.headers import Headers, is_subscription
 from pageturn.apps.gateway.held_opening import HeldOpening
 from pageturn.apps.gateway.identity import identity_of
@@ -32,17 +32,17 @@ from pageturn.apps.gateway.journaling import Recorded, reply_fields, written
 from pageturn.apps.gateway.managed import Managed
 from pageturn.apps.gateway.model_request import ModelRequest, ToolTokens
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
+from pageturn.apps.gateway.new_words import NewWords, capacity_for, derivation_for
 from pageturn.apps.gateway.places import Terms
 from pageturn.apps.gateway.reading import Seen, read_answer
 from pageturn.apps.gateway.reasons import why_failed, why_unread
 from pageturn.apps.gateway.reconcile import Located
 from pageturn.apps.gateway.sessions import Sessions
+from pageturn.apps.gateway.shortened import Shortened
 from pageturn.apps.gateway.side_calls import shortened
 from pageturn.apps.gateway.stored_messages import annotated
 from pageturn.formats import anthropic
 from pageturn.session import Session
-from pageturn.tokens.windows import input_capacity, window_of
-from pageturn.values.context import Context
 from pageturn.values.errors import (
     BudgetTooSmall,
     Busy,
@@ -53,13 +53,11 @@ from pageturn.values.errors import (
     StoreError,
 )
 from pageturn.values.messages import Message
-from pageturn.values.pages import ResidencyLevel
 from pageturn.values.reasoning import without_reasoning
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("pageturn.gateway")
-_MOST_DERIVED = 4_096  # histories that are remembered as derived, for when the store fails
 _UNPACKED: tuple[tuple[bytes, bytes | None], ...] = ((b"accept-encoding", b"identity"),)
 
 
@@ -70,6 +68,7 @@ class Manage:
         self, url: str, mode: str, room: int, scope: str | None = None, *, drops_billing_line: bool = False
     ) -> None:
         self._sessions = Sessions(url, scope)
+        self._shortened = Shortened(self._sessions)
         self._mode, self._room, self._drops_billing_line = mode, room, drops_billing_line
         self._reader = ItemReader()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-sessions")
@@ -77,15 +76,14 @@ class Manage:
         # noted here later is dropped with the exchange.
         self._managed: WeakKeyDictionary[Exchange, Managed] = WeakKeyDictionary()
         self._passed: WeakSet[Exchange] = WeakSet()  # requests whose session was uncertain; they are counted
-        self._derived_links: OrderedDict[str, None] = OrderedDict()  # histories that no client has in full any more
         # The beginnings of answers that may still turn out to be refusals.
         self._openings: WeakKeyDictionary[Exchange, HeldOpening] = WeakKeyDictionary()
         self._aside: WeakKeyDictionary[Exchange, ModelRequest] = WeakKeyDictionary()  # side calls
         self._is_busy = False  # another program has locked the store
         self._tools = ToolTokens()
-        self._derived_here: WeakSet[Session] = (
-            WeakSet()
-        )  # sessions whose last context was derived here and is not answered yet
+        # Sessions whose last context was derived here and is not answered yet.
+        self._derived_here: WeakSet[Session] = WeakSet()
+        self._faults_told: WeakKeyDictionary[Session, int] = WeakKeyDictionary()
         self.counts = Counts()
         self.is_on = True  # a signal switches it
 
@@ -105,7 +103,7 @@ class Manage:
     async def unread(self, headers: Headers) -> Pass | Refuse:
         """Pass a request that is too large to be read, unless its session is derived: then the client does not have the whole history."""
         self.counts.pass_over(TOO_LARGE)
-        if await self._in_thread(lambda: self._is_name_held(headers)):
+        if await self._in_thread(lambda: self._shortened.has_name(headers)):
             reason = f"the request is larger than {MOST_BYTES:,} bytes, and this conversation was shortened before"
             return Refuse(
                 413, f"{reason}; start a new one, or send less (large pictures, for example)", "refused; large"
@@ -208,7 +206,7 @@ class Manage:
         managed = self._taken(request, located, is_subscription=is_subscription(exchange.headers))
         is_held = self._sessions.is_held(managed.ticket.session)
         if is_held:
-            self._remember(managed.ticket.link)
+            self._shortened.remember(managed.ticket.link)
         if is_off or (request.is_compaction and is_held) or (managed.terms.tool is not None and not request.can_recall):
             way = "off" if is_off else "compaction" if request.is_compaction else "without recall"
             whole = self._sent_whole(exchange, managed, way)
@@ -217,20 +215,7 @@ class Manage:
             if not is_off and not request.is_compaction:
                 reason = "this conversation was shortened, and a request for several answers, or one in the background, cannot recall"
                 return Refuse(400, f"{reason}; ask for one answer, or in the foreground", "refused; it cannot recall")
-        derived = self._derived(managed)
-        if derived.is_derived or derived.tool is not None:
-            return self._sent(exchange, derived)
-        self._managed[exchange] = derived
-        return Pass(f"whole; in={derived.whole_tokens}", may_follow=True)
-
-    def _is_name_held(self, headers: Headers) -> bool:
-        """Whether a client's own name for its conversation is that of a session that is derived."""
-        identity = identity_of(headers)
-        try:
-            found = self._sessions.named(identity.name) if identity is not None else ()
-            return any(map(self._sessions.is_held, found))
-        except (PageturnError, OSError):
-            return False
+        return self._made(exchange, managed)
 
     def _taken(self, request: ModelRequest, located: Located, *, is_subscription: bool) -> Managed:
         """Write down what is new."""
@@ -244,28 +229,59 @@ class Manage:
             self._sessions.places.note_terms(ticket.session, terms)
         if terms.tool is not None and has_tool(request, terms.tool):  # the client has one of that name since
             terms = self._sessions.rename_tool(ticket.session, name_for_tool(request))
-        pages = self._sessions.session(ticket.session, request.model).reader.pages(uncounted=True)
-        whole = sum(page.tokens for page in pages if page.counts) + self._tools.of(request)
+        whole = self._whole_tokens(self._sessions.session(ticket.session, request.model), request)
         self._sessions.ask(ticket)
         return Managed(request, ticket, terms, whole, is_subscription)
+
+    def _whole_tokens(self, session: Session, request: ModelRequest) -> int:
+        """The tokens of all of a conversation, with the tools."""
+        return sum(page.tokens for page in session.reader.pages()) + self._tools.of(request)
+
+    def _made(self, exchange: Exchange, managed: Managed) -> Pass | Send:
+        """A derived history, or all of it as long as that says the same or no derived one has a person's newest words."""
+        derived, id_ = self._derived(managed), managed.ticket.session
+        if derived.words is NewWords.CUT and self._goes_whole(self._sessions.session(id_, None), managed.request):
+            self.counts.note_new_words("sent with all of the history")
+            self._sessions.reopen(id_)  # the context that nobody gets is not answered either
+            return self._all_of(exchange, derived._replace(context=None, is_derived=False), "new words")
+        if derived.words is not NewWords.FIT:
+            self.counts.note_new_words("cut" if derived.words is NewWords.CUT else "sent beyond the room")
+        if derived.is_derived or derived.tool is not None:
+            return self._sent(exchange, derived)
+        self._managed[exchange] = derived
+        return Pass(derived.whole_note, may_follow=True)
 
     def _derived(self, managed: Managed) -> Managed:
         """The request with a context."""
         request, terms = managed.request, managed.terms
         session = self._sessions.session(managed.ticket.session, request.model)
-        context = session.derive(request.tools, model=request.model, room_tokens=terms.room)
+        derivation = derivation_for(session, request, terms)
         self._derived_here.add(session)
-        is_whole = _is_whole(context) and not terms.hidden and not self._sessions.has_erased(session.id)
-        if not is_whole:
-            self._remember(managed.ticket.link)
-        return managed._replace(context=context, is_derived=not is_whole, is_apart=False)
+        is_whole = derivation.is_whole and not terms.hidden and not self._sessions.has_erased(session.id)
+        context, words = derivation
+        return managed._replace(context=context, words=words, is_derived=not is_whole, is_apart=False)
 
-    def _derive_again(self, session: Session, request: ModelRequest) -> None:
-        """Derive what was sent when the gateway stopped before its reply was written: the reply belongs to it."""
+    def _derive_again(self, session: Session, request: ModelRequest) -> bool:
+        """Derive what was sent when the gateway stopped before its reply was written: the reply belongs to it.
+
+        False if all of the history was sent, so that the reply stands behind another one than ours.
+        """
         terms = self._sessions.places.terms(session.id)
-        if terms is not None and session not in self._derived_here:
-            with suppress(PageturnError):
-                session.derive(request.tools, model=request.model, room_tokens=terms.room)
+        if terms is None or session in self._derived_here:
+            return True
+        with suppress(PageturnError):
+            words = derivation_for(session, request, terms).words
+            if words is NewWords.CUT and self._goes_whole(session, request):
+                self._sessions.reopen(session.id)
+                return False
+        return True
+
+    def _goes_whole(self, session: Session, request: ModelRequest) -> bool:
+        """Whether new words that fit no derived history are sent with all of the client's.
+
+        A client that has all of the conversation is told by the provider if that is too long, and can act on it.
+        """
+        return not self._sessions.is_held(session.id) or self._whole_tokens(session, request) <= capacity_for(request)
 
     def _sent(self, exchange: Exchange, managed: Managed) -> Send:
         """Send what was derived, or what the client wrote with the recall tool."""
@@ -273,23 +289,37 @@ class Manage:
         if not managed.is_derived:
             assert managed.tool is not None
             self._managed[exchange] = managed
-            return Send(with_tool(managed.request, managed.tool), f"whole; in={managed.whole_tokens}", headers)
+            return Send(with_tool(managed.request, managed.tool), managed.whole_note, headers)
         assert managed.context is not None
+        self._shortened.remember(managed.ticket.link)
         made = with_context(managed.request, managed.context, managed.tool)
         self._managed[exchange] = managed._replace(sent_bytes=len(made.body))
         fold = "yes" if managed.context.fold is not None else "no"
         note = f"managed; in={managed.whole_tokens}; sent={managed.context.tokens}; fold={fold}"
+        note += f"; {managed.words}" if managed.words else ""
         note += "; edits=off" if made.edits_off else ""
+        exchange.derived = Derived(managed.context.budget_tokens, self._new_faults(managed))
         return Send(made.body, note, headers)
 
+    def _new_faults(self, managed: Managed) -> Counter[str]:
+        """The faults since the last derived request of the session, by code, and those of the context."""
+        session = self._sessions.session(managed.ticket.session, None)
+        codes = [record.entry.fault.code for record in session.reader.faults()]
+        told, self._faults_told[session] = self._faults_told.get(session, len(codes)), len(codes)
+        of_context = managed.context.faults if managed.context is not None else ()
+        return Counter([*codes[told:], *(fault.code for fault in of_context)])
+
     def _sent_whole(self, exchange: Exchange, managed: Managed, way: str) -> Send | None:
-        """Send all of the history, hidden rounds too; None where it no longer fits the model.
+        """Send all of the history; None where it no longer fits the model."""
+        is_too_long = managed.whole_tokens > capacity_for(managed.request)
+        return None if is_too_long else self._all_of(exchange, managed, way)
+
+    def _all_of(self, exchange: Exchange, managed: Managed, way: str) -> Send:
+        """All of the history, hidden rounds too.
 
         Reasoning that was made on a derived history, or beside other tools, is left out: its provider would refuse it.
         """
         request, id_ = managed.request, managed.ticket.session
-        if managed.whole_tokens > input_capacity(window_of(request.model or "")):
-            return None
         is_apart = self._sessions.is_folded(id_) or (managed.tool is None and managed.terms.tool is not None)
         self._managed[exchange] = managed._replace(is_apart=is_apart, note=way)
         messages, is_stripped = self._sessions.whole(id_, with_reasoning=not is_apart)
@@ -301,13 +331,18 @@ class Manage:
 
     def _tightened(self, managed: Managed, exchange: Exchange, body: bytes) -> Send | None:
         """What to send instead of what was too long."""
+        if managed.words is NewWords.CUT:
+            return None  # less would not have a person's newest words, and nobody would know
         session = self._sessions.session(managed.ticket.session, None)
         try:
             if managed.context is None:  # the whole history was sent
                 managed = self._derived(managed)
             if not session.overflow(body):
                 return None
-            return self._sent(exchange, self._derived(managed)._replace(is_derived=True))
+            derived = self._derived(managed)
+            return (
+                self._sent(exchange, derived._replace(is_derived=True)) if derived.words is not NewWords.CUT else None
+            )
         except (PageturnError, OSError) as error:
             _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
             return None
@@ -335,7 +370,7 @@ class Manage:
     def _answer(self, managed: Managed, reply: Message, seen: Message | None = None) -> str | None:
         request = managed.request
         if managed.is_derived or managed.is_apart:
-            self._remember(self._sessions.reply_link(managed.ticket.link, request, seen or reply))
+            self._shortened.remember(self._sessions.reply_link(managed.ticket.link, request, seen or reply))
         if managed.is_apart:
             reply = without_reasoning(reply) or reply
         fields = reply_fields(
@@ -352,7 +387,7 @@ class Manage:
         self._is_busy = isinstance(error, Busy)
         reason = why_failed(error) if isinstance(error, StoreError | OSError) else f"not derived: {why_failed(error)}"
         _LOG.warning("%s", reason)
-        if not self._was_derived(request):
+        if not self._shortened.has(request):
             return Pass("off") if is_off else _unsure(reason)
         if is_off:
             # Reasoning of a derived history would be refused in the client's own, and it is not known which that is.
@@ -364,27 +399,12 @@ class Manage:
         otherwise = "`x-pageturn: off` sends what the client has, without what was recalled"
         return Refuse(503, f"{reason}; {advice}; {otherwise}", "refused; store")
 
-    def _was_derived(self, request: ModelRequest) -> bool:
-        """Whether a request goes on with a derived history, as far as can still be read."""
-        if any(link in self._derived_links for link in self._sessions.links(request)):
-            return True
-        try:
-            place = self._sessions.locate(request).place
-            return place is not None and self._sessions.is_held(place.session)
-        except (PageturnError, OSError):
-            return False
-
     @contextmanager
     def _impatient(self) -> Iterator[None]:
         """Inside this context, a store that another program has locked for long is not waited for again."""
         with self._sessions.store.at_once() if self._is_busy else nullcontext():
             yield
         self._is_busy = False
-
-    def _remember(self, link: str) -> None:
-        self._derived_links[link] = None
-        if len(self._derived_links) > _MOST_DERIVED:
-            self._derived_links.popitem(last=False)
 
     def _again(self, act: Callable[[], T]) -> T:
         """Do something, once more where another gateway wrote to the same session meanwhile."""
@@ -407,8 +427,3 @@ class Manage:
 def _unsure(reason: str) -> Pass:
     _LOG.warning("passed as it came: %s", reason)
     return Pass(f"passed; {reason}")
-
-
-def _is_whole(context: Context) -> bool:
-    """Whether a context has everything in full, so that the client's own messages can be sent."""
-    return all(each.line is None and each.level is ResidencyLevel.FULL for each in context.folded)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from pageturn.apps.gateway.model_request import ModelRequest
+from pageturn.apps.gateway.new_words import NewWords
 from pageturn.apps.gateway.places import Terms
 from pageturn.apps.gateway.sessions import Ticket
 from pageturn.values.context import Context
@@ -23,6 +24,12 @@ class Managed(NamedTuple):
     is_apart: bool = False
     note: str = ""
     sent_bytes: int | None = None  # of the body in the place of the client's
+    words: NewWords = NewWords.FIT
+
+    @property
+    def whole_note(self) -> str:
+        """What `x-pageturn` says where the client's own history was sent, since the derived one would say the same."""
+        return f"whole; in={self.whole_tokens}{f'; {self.words}' if self.words else ''}"
 
     @property
     def tool(self) -> RecallTool | None:

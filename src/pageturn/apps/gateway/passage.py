@@ -80,7 +80,8 @@ class Passage:
             plan = await self._dispatch.choose(exchange) or await mode.before(exchange)
             if isinstance(plan, Refuse):
                 exchange.note = plan.note
-                await self.client.refuse(exchange.endpoint, plan.status, plan.message, (OWN, plan.note.encode()))
+                note = plan.note + exchange.remark
+                await self.client.refuse(exchange.endpoint, plan.status, plan.message, (OWN, note.encode()))
                 exchange.end(Ending.UNREACHED)
             else:
                 await self._converse(exchange, mode, plan)
@@ -113,7 +114,7 @@ class Passage:
             async with self._dispatch.ask(exchange, headers, body) as answer:
                 exchange.begin_answer(answer.status, answer.headers)
                 if head is None or not head.is_sent:
-                    head = _Head(answer, plan)
+                    head = _Head(answer, plan, plan.note + exchange.remark)
                 elif answer.status >= _ERRORS:
                     raise Cut  # the client has the beginning of an answer, which cannot be taken back
                 if answer.status >= _ERRORS and plan.may_follow:
@@ -184,13 +185,13 @@ class _Overdue:
 class _Head:
     """The head of an answer, which is sent once."""
 
-    def __init__(self, answer: Answer, plan: Pass | Send) -> None:
+    def __init__(self, answer: Answer, plan: Pass | Send, note: str) -> None:
         headers = with_patience(for_client(answer.headers), answer.status)
         if isinstance(plan, Send) and answer.status < _ERRORS:
             is_plain = plan.is_rewritten and can_unpack(value_of(headers, b"content-encoding"))
             gone = (b"content-length", *((b"content-encoding",) if is_plain else ()))
             headers = with_changes(headers, ((name, None) for name in gone))
-        self._status, self._headers = answer.status, (*headers, (OWN, plan.note.encode("ascii", "replace")))
+        self._status, self._headers = answer.status, (*headers, (OWN, note.encode("ascii", "replace")))
         self.is_held = plan.is_held
         self.is_sent = False
 

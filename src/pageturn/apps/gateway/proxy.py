@@ -11,7 +11,7 @@ from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.headers import OWN, TOKEN, Headers, lowered, value_of, wants_websocket
 from pageturn.apps.gateway.limits import Limits, is_odd
 from pageturn.apps.gateway.modes import Mode, Refuse
-from pageturn.apps.gateway.own_endpoints import OwnAnswer, OwnEndpoints
+from pageturn.apps.gateway.own_endpoints import OwnAnswer, OwnEndpoint, OwnEndpoints
 from pageturn.apps.gateway.passage import Passage
 from pageturn.apps.gateway.readiness import PATH as READY
 from pageturn.apps.gateway.routes.outcomes import PATH as OUTCOMES
@@ -54,7 +54,8 @@ class Proxy:
         self._keys = keys
         self._limits = limits or Limits()
         self._running = 0  # requests
-        self._own = {("GET", HEALTH): self._health, **(own or {})}
+        self._own: OwnEndpoints = {("GET", HEALTH): self._health, **(own or {})}
+        self._own_paths = {path for _, path in self._own}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Answering) -> None:
         """Answer one request."""
@@ -69,7 +70,7 @@ class Proxy:
         path = scope["raw_path"].decode("latin-1")
         endpoint = endpoint_of(scope["method"], path, headers, self._other)
         client = Client(receive, send, headers, self._limits)
-        own = self._own.get((scope["method"], path))
+        own = self._own_endpoint(scope["method"], path)
         if is_odd(path):
             await client.refuse(endpoint, 400, "this path is none", CLOSE)
             return
@@ -120,6 +121,12 @@ class Proxy:
             return
         await passage.call(exchange, self._mode)
 
+    def _own_endpoint(self, method: str, path: str) -> OwnEndpoint | None:
+        """What of ours answers. A path of ours goes to no provider, whatever the method."""
+        if path not in self._own_paths:
+            return None
+        return self._own.get(("GET" if method == "HEAD" else method, path), _wrong_method)
+
     async def _health(self, headers: Headers, _body: bytes) -> OwnAnswer:
         """What a supervisor asks: that it runs, how often one was started on this store, and what it has done since."""
         if self._is_shut or not self._may_enter(headers):
@@ -139,3 +146,7 @@ class Proxy:
     def _may_enter(self, headers: Headers) -> bool:
         given = value_of(headers, TOKEN) or ""
         return self._token is None or hmac.compare_digest(given.encode(), self._token.encode())
+
+
+async def _wrong_method(_headers: Headers, _body: bytes) -> OwnAnswer:
+    return OwnAnswer.error(405, "pageturn: this path of the gateway has no such method")

@@ -135,8 +135,10 @@ class Recalling(Manage):
         managed = managed._replace(ticket=ticket, terms=terms)
         if reply.usage is not None:
             self.counts.add(Recorded(None, is_turn=False, has_reply=True, usage=reply.usage), Ending.WHOLE)
-        plan = self._sent_whole(exchange, managed, managed.note) if managed.is_apart else None
-        return _projected(plan or self._sent(exchange, self._derived(managed)))
+        whole = self._sent_whole(exchange, managed, managed.note) if managed.is_apart else None
+        plan = whole or self._made(exchange, managed)
+        assert isinstance(plan, Send), "the request has the recall tool, so that it is not the client's"
+        return _projected(plan)
 
     def _final(self, exchange: Exchange, managed: Managed, reply: Message, seen: Message | None) -> None:
         try:

@@ -31,7 +31,7 @@ from pageturn.apps.gateway.savings import account_of, in_short
 from pageturn.apps.gateway.server import Gateway
 from pageturn.apps.gateway.tenants.separated import SeparatedModes
 from pageturn.apps.gateway.watch import Watch
-from pageturn.stores import Slot, open_store
+from pageturn.stores import Slot, open_store, shown
 from pageturn.values.errors import InvalidInput, PageturnError
 
 Say = Callable[[str], None]
@@ -48,6 +48,7 @@ _GRACE_OF_RUN = 3  # seconds: the client has gone
 
 def serve(config: Config, say: Say) -> None:
     """Listen until a signal to stop, and print what was seen."""
+    _leave_no_core_file()
     mode = mode_for(config)
     inspected = inspected_for(config)
     gateway = Gateway(config, mode, starts=start_store(config, say), inspected=inspected)
@@ -67,6 +68,14 @@ def serve(config: Config, say: Say) -> None:
         mode.close()
         for line in closing_lines(mode.tally(), config):
             say(line)
+
+
+def _leave_no_core_file() -> None:
+    """If the process crashes, its memory is not written to the disk: keys are in it."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has no such file
+        import resource  # noqa: PLC0415
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def run_client(config: Config, command: Sequence[str], say: Say) -> int:
@@ -146,7 +155,7 @@ def start_store(config: Config, say: Say) -> int:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         starts = _count_start(config.store)
     except (PageturnError, OSError, ValueError) as error:
-        say(f"{file or config.store} cannot be used: {why_failed(error)}")
+        say(f"{file or shown(config.store)} cannot be used: {why_failed(error)}")
         say("as long as that is so, calls pass as they come, nothing is kept, and what was shortened before is refused")
         return 1
     if is_new:
@@ -174,10 +183,15 @@ def closing_lines(tally: Tally, config: Config, client: str | None = None) -> It
     turns, sessions = _counted(tally.turns, "turn"), _counted(len(tally.sessions), "session")
     passed = ", ".join(f"{reason} ({number})" for reason, number in tally.passed.most_common(3))
     where = f" in {sessions}" if config.store is not None else ", none of them stored"
-    yield f"{_DONE[config.mode]} {turns}{of_client}{where}{f'; passed over: {passed}' if passed else ''}"
+    words = ", ".join(f"{done} ({number})" for done, number in tally.new_words.most_common())
+    more = f"{f'; passed over: {passed}' if passed else ''}{f'; long new words: {words}' if words else ''}"
+    yield f"{_DONE[config.mode]} {turns}{of_client}{where}{more}"
     used = tally.usage
     if not used.input_tokens and not tally.turns:
-        yield f"no call of a model came through; does a setting of {whose} name another address?"
+        if tally.passed:
+            yield "calls of a model came through, but none was both answered and recorded, for the reasons above"
+        else:
+            yield f"no call of a model came through; does a setting of {whose} name another address?"
     else:
         cached = f" ({used.cache_read_tokens:,} of them from its cache)" if used.cache_read_tokens else ""
         counted = f"the provider counted {used.input_tokens:,} tokens in{cached} and {used.output_tokens:,} out"

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -48,7 +49,7 @@ class Gateway:
     """A gateway on a socket of its own, which is bound at once, so that its address is known before it runs."""
 
     def __init__(self, config: Config, mode: Mode, *, starts: int = 1, inspected: Inspected | None = None) -> None:
-        self._client = UpstreamClient(config.ca_file)
+        self._client = UpstreamClient(config.ca_file, config.idle_seconds)
         routed = dispatch_for(config, self._client)
         observers, shown = observers_for(config, starts)
         keys = None
@@ -170,7 +171,8 @@ def _way(config: Config, client: UpstreamClient, direct: Direct, scope: str | No
         for candidate in model.candidates:
             if candidate.server.key is not None:
                 candidate.server.key.read()  # a key that is missing is said now, and not to the first client
-    chooser = Chooser(config.store, scope, models)
+    half_life = timedelta(days=config.half_life_days) if config.half_life_days is not None else None
+    chooser = Chooser(config.store, scope, models, half_life)
     return Routed(direct, client, config.routes, chooser, None if config.mode == "watch" else config.room)
 
 

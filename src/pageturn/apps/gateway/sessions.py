@@ -16,7 +16,7 @@ from pageturn.apps.gateway.stored_messages import answer_id, stored, without_rem
 from pageturn.journal.blobs import pack
 from pageturn.journal.retention import has_expired
 from pageturn.session import Session
-from pageturn.stores import SqliteStore, open_store
+from pageturn.stores import FullStore, open_store
 from pageturn.values.ids import fitting_session_id
 from pageturn.values.messages import Message, Role, system, tool_result
 from pageturn.values.reasoning import has_reasoning, without_reasoning
@@ -29,7 +29,7 @@ _LONGEST_NAME = 110  # of a session's id, before a number is appended to it
 # The beginning of a message after a compaction.
 _SUMMARIES = "This session is being continued from a previous conversation"
 
-BeforeReply = Callable[[Session], None]
+BeforeReply = Callable[[Session], bool]  # whether the reply stands behind the history that the session derives
 
 
 class Ticket(NamedTuple):
@@ -52,11 +52,11 @@ class Sessions:
 
     def __init__(self, url: str, scope: str | None = None) -> None:
         self._url, self._scope = url, scope
-        self._store: SqliteStore | None = None
+        self._store: FullStore | None = None
         self._open: OrderedDict[str, Session] = OrderedDict()
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> FullStore:
         """The store, which is opened at the first use."""
         if self._store is None:
             self._store = open_store(self._url)
@@ -142,9 +142,13 @@ class Sessions:
         assert terms is not None
         terms = msgspec.structs.replace(terms, tool=name)
         self.places.note_terms(session, terms)
+        self.reopen(session)
+        return terms
+
+    def reopen(self, session: str) -> None:
+        """Open a session anew when it is next asked for: the one that is open has another tool, or a context that nobody gets."""
         if (held := self._open.pop(session, None)) is not None:
             held.close()
-        return terms
 
     def reply_link(self, ticket_link: str, request: ModelRequest, reply: Message) -> str:
         """The history with a reply at its end."""
@@ -174,10 +178,10 @@ class Sessions:
         end = self.places.end(session.id)
         groups = request.new_messages(located.known)
         is_reply = bool(groups) and located.is_end and end.is_asked and request.items[located.known].by_model
-        if is_reply and before_reply is not None:
-            before_reply(session)
+        is_ours = is_reply and (before_reply is None or before_reply(session))
+        session = self.session(session.id, request.model)  # which may have been opened anew
         if session.reader.folds:  # what follows a different history has reasoning that is valid only there
-            ours = 1 if is_reply else 0
+            ours = 1 if is_ours else 0
             groups = groups[:ours] + [list(filter(None, map(without_reasoning, group))) for group in groups[ours:]]
         links += self._extend(session, request, located, groups, usage)
         ended = End(

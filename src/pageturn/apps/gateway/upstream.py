@@ -4,6 +4,7 @@ It keeps connections open, follows no redirects, decompresses nothing, keeps no 
 private certificate authorities are those of the environment.
 """
 
+import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator
@@ -62,19 +63,24 @@ class Body(NamedTuple):
 class Answer:
     """An answer whose head has come."""
 
-    def __init__(self, response: aiohttp.ClientResponse, origin_: str) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, origin_: str, idle_seconds: float | None = None) -> None:
         self._response = response
+        self._idle_seconds = idle_seconds
         self.origin = origin_  # who answered
         self.status = response.status
         self.headers: Headers = lowered(response.raw_headers)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes; raises `Cut` after the last byte where more was promised."""
+        """The body as it comes; raises `Cut` after the last byte where more was promised, or where nothing comes for too long."""
         content = self._response.content
         try:
-            while chunk := await content.readany():
+            while True:
+                async with asyncio.timeout(self._idle_seconds):
+                    chunk = await content.readany()
+                if not chunk:
+                    return
                 yield chunk
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is one
             # What came before the cut and was not read yet is the client's, and aiohttp has no public way to ask for it.
             with suppress(Exception):
                 if rest := content._read_nowait(-1):  # noqa: SLF001
@@ -85,8 +91,9 @@ class Answer:
 class UpstreamClient:
     """One pool of connections to all providers. Open it on the event loop that uses it."""
 
-    def __init__(self, ca_file: str | None = None) -> None:
+    def __init__(self, ca_file: str | None = None, idle_seconds: float | None = None) -> None:
         self._trust = trusted(ca_file)
+        self._idle_seconds = idle_seconds
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
@@ -125,7 +132,7 @@ class UpstreamClient:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise Unreachable(f"{origin(url)} gave no answer ({_reason(error)})") from error
         try:
-            yield Answer(response, origin(url))
+            yield Answer(response, origin(url), self._idle_seconds)
         finally:
             response.close()
 

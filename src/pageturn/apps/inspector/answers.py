@@ -16,6 +16,7 @@ from pageturn.apps.inspector.views.session import page_rows, session_view
 from pageturn.apps.inspector.views.session_list import SessionList
 from pageturn.apps.inspector.views.turn import turn_view
 from pageturn.values.errors import InvalidInput, show
+from pageturn.values.masking import covered_json
 
 T = TypeVar("T")
 
@@ -33,9 +34,9 @@ class Answers:
         self._list = SessionList()
 
     async def ask(self, view: Callable[[Opened], object]) -> bytes:
-        """The JSON of a view."""
+        """The JSON of a view, in which what looks like a key is covered."""
         # A view has nothing of a host's that would have to be looked through first, which takes fifty times as long.
-        return await self._in_thread(lambda: msgspec.json.encode(view(self._store())))
+        return await self._in_thread(lambda: covered_json(msgspec.json.encode(view(self._store()))))
 
     def close(self) -> None:
         """Let go of the store."""

@@ -6,17 +6,15 @@ instructions and the newest messages that fit, as `pageturn.lab.baselines.keep_l
 Costs are in tokens of fresh input, which a known price makes dollars.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pageturn.apps.inspector.facts import model_of
 from pageturn.apps.inspector.history import History, Taken
 from pageturn.apps.inspector.rolling_trim import trimmed
+from pageturn.apps.overview.dollars import price_for
+from pageturn.apps.overview.facts import model_of
 from pageturn.tokens.calibration import Calibration
-from pageturn.values.errors import UnknownPrice
-from pageturn.values.model_prices import ModelPrice, price_of
 from pageturn.values.pages import Page
 from pageturn.values.usage import Usage
 from pageturn.values.vendors import Vendor, profile_of
@@ -48,26 +46,6 @@ class Bills(NamedTuple):
     is_reported: tuple[bool, ...]  # by the provider, or else estimated
     everything: tuple[Bill, ...]
     trim: tuple[Bill, ...]
-
-
-@lru_cache(maxsize=256)
-def price_for(model: str) -> ModelPrice | None:
-    """The list price of a model; None if it is not known."""
-    try:
-        return price_of(model)
-    except UnknownPrice:
-        return None
-
-
-def dollars_of(usages: Iterable[Usage], model: str) -> float | None:
-    """What calls cost at list prices, each of the model that its provider named; None where one has no known price."""
-    total = 0.0
-    for usage in usages:
-        price = price_for(usage.model or model)
-        if price is None:
-            return None
-        total += price.dollars(usage)
-    return total
 
 
 def vendor_for(model: str) -> Vendor:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.apps.inspector.facts import said_at
+from pageturn.apps.overview.facts import said_at
 from pageturn.journal.journal import Journal
 from pageturn.stores import Broken
 from pageturn.values import entries as e

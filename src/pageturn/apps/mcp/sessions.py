@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import page_of
-from pageturn.stores import SessionRow, Store, open_store
+from pageturn.stores import SessionRow, Store, is_postgres, open_store
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Visibility
 from pageturn.values.pages import Page
@@ -42,9 +42,9 @@ class Sessions:
 
 @contextmanager
 def opened(url: str, scope: str | None) -> Iterator[Sessions]:
-    """The sessions in a file, which another process may create, replace or remove while the server runs."""
+    """The sessions of a store; another process may create, replace or remove its file while the server runs."""
     file = Path(url.removeprefix("sqlite:").removeprefix("//").partition("?")[0])
-    if not file.is_file():
+    if not is_postgres(url) and not file.is_file():
         raise InvalidInput("store", expected="a file with sessions", got=f"{file}, which does not exist yet")
     with closing(open_store(url, create=False)) as store:
         yield Sessions(store, scope)

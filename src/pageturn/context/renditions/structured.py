@@ -153,9 +153,8 @@ def _errors(text: str) -> Iterator[str]:
     # A line like FAILURES is only a heading.
     lines_kept = [line for line in bare if not (line.isalpha() and line.isupper())] or list(bare)
     half = _ERROR_LINES // 2
-    shown = (
-        lines_kept if len(lines_kept) <= _ERROR_LINES else [*lines_kept[:half], *lines_kept[-half:]]
-    )  # its beginning and its end
+    # Of many, those at the beginning and at the end.
+    shown = lines_kept if len(lines_kept) <= _ERROR_LINES else [*lines_kept[:half], *lines_kept[-half:]]
     yield from (f"! {escaped(line)}" for line in shown)
 
 

@@ -1,7 +1,8 @@
 """Asks one upstream, and says whether it began to answer. Until then the client has seen nothing, and another upstream can be asked.
 
-An answer has begun with its first byte; one that is a stream, with its first event that is neither an error nor an announcement. What was
-read until then is passed on first.
+An answer has begun with the first byte of an object; one that is a stream, with its first event that is neither an error nor an
+announcement. What is neither an object nor events of JSON, or ends before it said anything, is no answer, whatever its status. What was read
+until then is passed on first.
 """
 
 import asyncio
@@ -16,9 +17,11 @@ from pageturn.apps.gateway.headers import Headers, value_of
 from pageturn.apps.gateway.upstream import Answer, Body, Cut, Unreachable, UpstreamClient
 from pageturn.values.errors import InvalidInput
 
-_ERRORS = 400
+_REDIRECTS, _ERRORS = 300, 400
 _MOST_OF_AN_ERROR = 1 << 20  # bytes of it that are kept
 _MOST_HELD = 1 << 18
+_FIRST = 8  # bytes that show what a body is
+_OF_EVENTS = (b"", b"d", b"e", b"i", b"r", b":", b"\xef")  # which begin a line of a stream, or a mark of the encoding
 _LONGEST_HOLD = 10.0  # seconds for which the beginning of a stream is held back
 _ANNOUNCED = ("message_start", "ping", "content_block_start", "response.created", "response.queued", "response.in_progress")  # fmt: skip
 _STATUSES = {  # of an error that comes in a stream
@@ -43,6 +46,7 @@ class NoAnswer(Exception):
         self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         self.body = body
         self.is_stream = False  # the error came in a stream under status 200
+        self.may_cost = False  # it was at work, and may be billed
 
 
 class UpstreamRequest(NamedTuple):
@@ -81,13 +85,13 @@ async def attempt(client: UpstreamClient, request: UpstreamRequest, connection: 
             reading = _Reading(answer)
             connection.push_async_callback(reading.stop)
             first = await reading.next()
-        held = [] if first is None else await _held_opening(answer, reading, first)
+        held = await _held_opening(answer, reading, first)
     except TimeoutError as error:
-        raise NoAnswer(None, (), b"", f"no first byte in {request.first_byte_seconds:g} seconds") from error
+        raise _silent(f"no first byte in {request.first_byte_seconds:g} seconds") from error
     except Unreachable as error:
         raise NoAnswer(None, (), b"", str(error)) from error
     except Cut as error:
-        raise NoAnswer(None, (), b"", "the answer broke off before it had begun") from error
+        raise _silent("the answer broke off before it had begun") from error
     return BegunAnswer(answer.status, answer.headers, held, reading, answer.origin)
 
 
@@ -130,14 +134,14 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
     return await anext(chunks, None)
 
 
-async def _held_opening(answer: Answer, reading: _Reading, first: bytes) -> list[bytes]:
-    """What comes before a stream says something; raises `NoAnswer` where that is an error."""
-    held = [first]
-    opening = _Opening(value_of(answer.headers, b"content-encoding"))
+async def _held_opening(answer: Answer, reading: _Reading, first: bytes | None) -> list[bytes]:
+    """What comes before an answer says something; raises `NoAnswer` where that is an error, or no answer."""
+    held = [first or b""]
+    opening = _Opening(answer)
     clock = asyncio.get_running_loop().time
     end = clock() + _LONGEST_HOLD
-    size = len(first)
-    chunk: bytes | None = first
+    size = len(held[0])
+    chunk = first
     while chunk is not None and opening.waits(chunk):
         try:
             chunk = await reading.next(max(0.0, end - clock()))
@@ -147,6 +151,10 @@ async def _held_opening(answer: Answer, reading: _Reading, first: bytes) -> list
         size += len(chunk or b"")
         if size > _MOST_HELD:
             break
+    if chunk is None and opening.is_open:
+        opening.dead = "the answer ended before it said anything"
+    if opening.dead is not None:
+        raise _silent(opening.dead)
     if opening.error is not None:
         failed = NoAnswer(opening.error, answer.headers, b"".join(held), f"status {opening.error} in the stream")
         failed.is_stream = True
@@ -154,31 +162,50 @@ async def _held_opening(answer: Answer, reading: _Reading, first: bytes) -> list
     return held
 
 
-class _Opening:
-    """Looks for the first event of a stream that says something."""
+def _silent(why: str) -> NoAnswer:
+    """No answer, of an upstream that was at work."""
+    failed = NoAnswer(None, (), b"", why)
+    failed.may_cost = True
+    return failed
 
-    def __init__(self, encoding: str | None) -> None:
-        self._is_readable = can_unpack(encoding)
-        self._unpacking = Unpacking(encoding if self._is_readable else None)
+
+class _Opening:
+    """Looks for the first event of a stream that says something, or the beginning of an object."""
+
+    def __init__(self, answer: Answer) -> None:
+        encoding = value_of(answer.headers, b"content-encoding")
+        # A redirect is the client's, and what is packed in a way that is not known here too.
+        self.is_open = answer.status < _REDIRECTS and can_unpack(encoding)  # nothing was said yet
+        self._unpacking = Unpacking(encoding if self.is_open else None)
         self._events = EventReader()
+        self._begun = b""
         self.error: int | None = None
+        self.dead: str | None = None  # why it is no answer
 
     def waits(self, chunk: bytes) -> bool:
         """Whether nothing was said yet."""
-        if not self._is_readable:
-            return False
-        try:
-            piece = self._unpacking.feed(chunk)
-            if is_object(piece):
+        if self.is_open:
+            try:
+                self.is_open = self._is_opening(self._unpacking.feed(chunk))
+            except InvalidInput:
+                self.is_open, self.dead = False, "what it answered cannot be unpacked"
+            except (ValueError, RecursionError):
+                self.is_open, self.dead = False, "what it answered is not JSON"
+        return self.is_open
+
+    def _is_opening(self, piece: bytes) -> bool:
+        if len(self._begun) < _FIRST:
+            self._begun = (self._begun + piece).lstrip()[:_FIRST]
+            if is_object(self._begun):
                 return False
-            return all(map(self._is_announcement, self._events.feed(piece)))
-        except (InvalidInput, ValueError):  # an unknown form is left to the client
-            return False
+            if self._begun[:1] not in _OF_EVENTS:
+                raise ValueError
+        return all(map(self._is_announcement, self._events.feed(piece)))
 
     def _is_announcement(self, data: bytes) -> bool:
         event = msgspec.json.decode(data)
         if not isinstance(event, dict):
-            return False
+            raise ValueError  # noqa: TRY004 - of what came, and not of ours
         kind = event.get("type")
         if kind in ("response.failed", "error") or (kind is None and event.get("error")):
             self.error = _status_of(event)

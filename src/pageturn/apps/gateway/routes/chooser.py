@@ -1,21 +1,25 @@
 """Asks the router who answers, and reports the outcome to it. One thread owns it, since it reads and writes a store.
 
-Where the store fails, choices are made by what this process has seen itself: a store that is locked keeps no client waiting.
+Where the store fails, choices are made by what this process has seen itself. A store that is locked keeps clients waiting for a moment once,
+and is then left alone for a while.
 """
 
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.routes.requests import RequestOutline
 from pageturn.apps.gateway.routes.settings import Candidate, RoutedModel
+from pageturn.apps.gateway.trouble import Trouble, impatient
 from pageturn.routing import Decision, Price
 from pageturn.routing.router import Router
 from pageturn.routing.skills import MODEL_CALL
-from pageturn.stores import MemorySidecars
+from pageturn.stores import MemorySidecars, Sidecars
 from pageturn.values.errors import InvalidInput, StoreError
 from pageturn.values.vendors import profile_of
 
@@ -39,8 +43,17 @@ class Turn(NamedTuple):
 class Chooser:
     """A router for the models of one gateway, in one scope of a store."""
 
-    def __init__(self, url: str | None, scope: str | None, models: Sequence[RoutedModel]) -> None:
-        self._url, self._scope = url, scope
+    def __init__(
+        self,
+        store: str | Sidecars | None,
+        scope: str | None,
+        models: Sequence[RoutedModel],
+        half_life: timedelta | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._scope = impatient(store) if isinstance(store, str) else store, scope
+        self._half_life = half_life
+        self._trouble = Trouble(clock)
         self._models = models
         self._router: Router | None = None
         self._beside = Router()  # for when the store fails
@@ -100,8 +113,12 @@ class Chooser:
         self._turns.pop(outline.session, None)
         self._turns[outline.session] = Turn(decision, len(outline.items), last, tokens)
         if len(self._turns) > _MOST_CONVERSATIONS:
-            self._settle(self._turns.popitem(last=False)[1], outcome=True)
+            self._settle(self._turns.popitem(last=False)[1].decision, outcome=True)
         self._with_store(lambda router: router.flush())
+
+    def failed(self, decision: Decision, error: Exception) -> None:
+        """Count an answer that had begun and was none."""
+        self._settle(decision, error, is_weak=False)
 
     def learn(self, outline: RequestOutline) -> None:
         """Take from a request how the answer before it did: failed tools, or the same request again, speak against it."""
@@ -109,28 +126,31 @@ class Chooser:
         if turn is None or len(outline.items) < turn.items or self._last(outline, turn.items) != turn.last:
             return
         if len(outline.items) == turn.items:
-            self._settle(turn, outcome=False)
+            self._settle(turn.decision, outcome=False)
             return
         new = outline.since(turn.items)
-        self._settle(turn, outcome=new if any(each.tool_results for each in new) else True)
+        self._settle(turn.decision, outcome=new if any(each.tool_results for each in new) else True)
 
     def observe(self, decision: str, outcome: object, **how: object) -> bool:
         """Count a reported outcome; raises `InvalidInput` for an unknown decision, and `StoreError`."""
-        return self._opened().observe(decision, outcome, **how)  # type: ignore[arg-type]  # which checks them
+        router = self._opened()
+        self._catch_up(router)  # it may be of a decision that was made while the store failed
+        return router.observe(decision, outcome, **how)  # type: ignore[arg-type]  # which checks them
 
     def close(self) -> None:
         """Count what was left open as answered, and close the store."""
         while self._turns:
-            self._settle(self._turns.popitem()[1], outcome=True)
+            self._settle(self._turns.popitem()[1].decision, outcome=True)
         if self._router is not None:
             try:
+                self._catch_up(self._router)
                 self._router.close()
             except StoreError as error:
                 _LOG.warning("routing decisions were not stored (%s)", type(error).__name__)
 
-    def _settle(self, turn: Turn, outcome: object) -> None:
+    def _settle(self, decision: Decision, outcome: object, *, is_weak: bool = True) -> None:
         try:
-            self._with_store(lambda router: router.observe(turn.decision, outcome, is_weak=True))
+            self._with_store(lambda router: router.observe(decision, outcome, is_weak=is_weak))
         except ValueError:  # somebody reported another outcome meanwhile, which is the stronger one
             return
 
@@ -141,16 +161,35 @@ class Chooser:
             return ()
 
     def _with_store(self, act: Callable[[Router], T]) -> T:
-        try:
-            return act(self._opened())
-        except (StoreError, OSError) as error:
-            _LOG.warning("routing goes on without the store (%s)", type(error).__name__)
-            return act(self._beside)
+        if not self._trouble.is_fresh:
+            try:
+                router = self._opened()
+                self._catch_up(router)
+                done = act(router)
+            except (StoreError, OSError) as error:
+                self._trouble.note()
+                _LOG.warning("routing goes on without the store (%s)", type(error).__name__)
+            else:
+                self._trouble.over()
+                return done
+        return act(self._beside)
+
+    def _catch_up(self, router: Router) -> None:
+        """Store what was decided and learned while the store failed."""
+        if not self._trouble.is_known:
+            return
+        for _, entry in self._beside.beliefs.log():
+            if entry.is_settled:
+                with suppress(InvalidInput):  # another outcome was reported meanwhile
+                    router.beliefs.observe(entry.decision, entry.outcome)
+        router.beliefs.keep(self._beside.pending)
+        self._beside = Router()
+        self._trouble.over()
 
     def _opened(self) -> Router:
         if self._router is None:
-            url = self._url if self._url is not None else MemorySidecars()
-            self._router = Router.open(url, self._scope)
+            store = self._store if self._store is not None else MemorySidecars()
+            self._router = Router.open(store, self._scope, half_life=self._half_life)
             for model in self._models:
                 self._router.declare(model.declared)
         return self._router

@@ -8,11 +8,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
+from pageturn.apps.gateway.decoding import UNREADABLE
 from pageturn.apps.gateway.dispatch import Direct
 from pageturn.apps.gateway.endpoints import ANTHROPIC, OPENAI
 from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.headers import DECISION, Headers, as_header, with_changes
 from pageturn.apps.gateway.modes import Refuse
+from pageturn.apps.gateway.reading import Seen, read_answer
 from pageturn.apps.gateway.routes.attempt import BegunAnswer, NoAnswer, UpstreamRequest, attempt
 from pageturn.apps.gateway.routes.chooser import Chooser
 from pageturn.apps.gateway.routes.requests import RequestOutline, read_outline, with_key, with_model
@@ -57,6 +59,7 @@ class Routed:
         self._room = room
         self._journeys: WeakKeyDictionary[Exchange, Journey] = WeakKeyDictionary()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-routing")
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="pageturn-answers")
 
     async def choose(self, exchange: Exchange) -> Refuse | None:
         """Decide who answers, and put that model into the request."""
@@ -97,10 +100,13 @@ class Routed:
             yield await self._answer(exchange, headers, body, connection)
 
     async def over(self, exchange: Exchange) -> None:
-        """Keep an answer that came whole, so that the next request can say how good it was."""
+        """Keep an answer that came whole, so that the next request can say how good it was; one that is none counts as a failure."""
         journey = self._journeys.pop(exchange, None)
-        if journey is not None and exchange.ending is Ending.WHOLE and exchange.status in _SUCCESS:
+        if journey is None or exchange.status not in _SUCCESS or exchange.ending not in (Ending.WHOLE, Ending.CUT):
+            return
+        if exchange.ending is Ending.WHOLE:  # known at once, since the next request may be here already
             self._thread.submit(self._chooser.answered, journey.outline, journey.decision, journey.tokens)
+        self._reading.submit(self._judge, journey, exchange)
 
     async def observe(self, decision: str, outcome: object, **how: object) -> bool:
         """Count a reported outcome."""
@@ -108,8 +114,15 @@ class Routed:
 
     def close(self) -> None:
         """Write down what is left."""
+        self._reading.shutdown()
         self._thread.submit(self._chooser.close)
         self._thread.shutdown()
+
+    def _judge(self, journey: Journey, exchange: Exchange) -> None:
+        """Tell the chooser of an answer that is none, which counts for more than what is taken from the next request."""
+        if (why := broken(exchange)) is not None:
+            _LOG.warning("%s failed (%s)", journey.decision.choice, why)
+            self._thread.submit(self._chooser.failed, journey.decision, NoAnswer(None, (), b"", why))
 
     def _decided(
         self, routed: RoutedModel, candidates: tuple[Candidate, ...], outline: RequestOutline, tokens: int
@@ -127,6 +140,7 @@ class Routed:
                 answer = await attempt(self._client, _request(journey, exchange, headers, body), stack)
             except NoAnswer as failed:
                 await stack.aclose()
+                exchange.calls += failed.may_cost
                 failures.append(f"{journey.decision.choice}: {failed}")
                 _LOG.warning("%s failed (%s)", journey.decision.choice, failed)
                 answered = failed if failed.status_code is not None else answered
@@ -153,6 +167,19 @@ class Routed:
 
     async def _in_thread(self, act: Callable[[], T]) -> T:
         return await asyncio.wrap_future(self._thread.submit(act))
+
+
+def broken(exchange: Exchange) -> str | None:
+    """Why an answer that began is none after all; None for one that is whole, or that is too large to look at."""
+    if exchange.ending is Ending.CUT:
+        return "the answer broke off"
+    if exchange.is_too_large:
+        return None
+    try:
+        is_whole = read_answer(Seen.of(exchange, None)).reply is not None
+    except UNREADABLE as error:
+        return f"the answer cannot be read ({type(error).__name__})"
+    return None if is_whole else "the answer is not whole"
 
 
 def _request(journey: Journey, exchange: Exchange, headers: Headers, body: bytes) -> UpstreamRequest:

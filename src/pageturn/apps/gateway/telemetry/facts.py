@@ -6,6 +6,9 @@ from typing import NamedTuple, Protocol
 from pageturn.apps.gateway.tenants.grants import Grant
 from pageturn.values.usage import Usage
 
+PASSED = "passed"  # a request that went on as it came, with the reason why the gateway was unsure
+UNREACHABLE = "unreachable"  # the error of a call that no upstream took
+
 
 class ModelCall(NamedTuple):
     """One request to an upstream and its answer. A client's request may take several, where the model recalls in between."""
@@ -26,8 +29,11 @@ class ModelCall(NamedTuple):
     first_byte_seconds: float | None
     status: int | None  # None where there was no answer
     error: str | None
+    is_whole: bool  # the answer came to its end, so that its usage is final
     usage: Usage | None
     note: Mapping[str, str]  # what the mode says of it, as in `x-pageturn`
+    budget_tokens: int | None  # of a derived context
+    faults: Mapping[str, int]  # of it, by code
     decision: str | None
     agent: str | None  # that was chosen
     why: str | None
@@ -54,6 +60,7 @@ class ClientRequest(NamedTuple):
     status: int | None  # of the answer; None where there was none
     ending: str
     rounds: int
+    calls: int  # of models that were sent, also those that nobody was told of
     seconds: float
     request_bytes: int
     answer_bytes: int
@@ -84,4 +91,6 @@ def read_note(note: str) -> dict[str, str]:
     """What a mode said of a request, as in `managed; in=48211; sent=17402; fold=no`."""
     mode, *rest = note.split("; ")
     first = {"mode": mode} if mode else {}
+    if mode == PASSED and rest:
+        first["reason"] = "; ".join(rest)
     return {**first, **dict(each.partition("=")[::2] for each in rest if "=" in each)}

@@ -61,6 +61,8 @@ class Logs:
             input_tokens=usage.input_tokens if usage is not None else None,
             output_tokens=usage.output_tokens if usage is not None else None,
             cache_read_tokens=usage.cache_read_tokens if usage is not None else None,
+            budget_tokens=call.budget_tokens,
+            faults=dict(call.faults) or None,
             decision=call.decision,
             agent=call.agent,
             tenant=call.tenant,

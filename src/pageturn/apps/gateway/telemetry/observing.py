@@ -9,7 +9,7 @@ from pageturn.apps.gateway.dispatch import Dispatch
 from pageturn.apps.gateway.exchange import MOST_BYTES, Exchange
 from pageturn.apps.gateway.headers import REQUEST_ID, Headers, as_header
 from pageturn.apps.gateway.modes import Refuse
-from pageturn.apps.gateway.telemetry.facts import Observer
+from pageturn.apps.gateway.telemetry.facts import UNREACHABLE, Observer
 from pageturn.apps.gateway.telemetry.reporting import PassedCall, Reporter
 from pageturn.apps.gateway.upstream import Answer, Cut, Unreachable
 
@@ -29,14 +29,18 @@ class Observed:
     async def ask(self, exchange: Exchange, headers: Headers, body: bytes) -> AsyncIterator[Answer]:
         """Ask, and watch the answer pass."""
         watching = _Watching()
+        exchange.calls += 1
         try:
             async with self._inner.ask(exchange, headers, body) as answer:
                 watching.begins(answer)
                 answer.headers = (*answer.headers, (REQUEST_ID, as_header(exchange.id)))
                 watched = _Watched(answer, watching)
                 yield watched
-        except (Unreachable, Cut) as error:
-            watching.error = type(error).__name__.lower()
+        except Unreachable:
+            watching.error = UNREACHABLE
+            raise
+        except Cut:
+            watching.error = "cut"
             raise
         except asyncio.CancelledError:
             watching.error = "client left"

@@ -16,13 +16,13 @@ from pageturn.values.vendors import profile_of
 PATH = "/metrics"
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
-_MOST_SESSIONS = 10_000
+_MOST_PROMPTS = 10_000
 _CACHED_FROM = 2_048  # tokens: of a shorter prompt, providers may cache nothing
 _SECOND = 1_000_000_000
 
 
 class _Last(NamedTuple):
-    """The last call of a session."""
+    """The last call of a session to one model."""
 
     ended: float
     tokens: int
@@ -34,7 +34,7 @@ class Prometheus:
     def __init__(self, starts: int) -> None:
         self._registry = CollectorRegistry()
         self._models, self._agents, self._tenants = Bounded(), Bounded(), Bounded()
-        self._sessions: OrderedDict[str, _Last] = OrderedDict()
+        self._prompts: OrderedDict[tuple[str | None, ...], _Last] = OrderedDict()
         started = self._counter("starts", "Gateways that were started on this store, with this one.")
         started.inc(starts)
         self._requests = self._counter("requests", "Requests of clients.", "endpoint", "status", "ending", "tenant")
@@ -95,11 +95,12 @@ class Prometheus:
 
     def _note_cache(self, call: ModelCall, usage: Usage, model: str) -> None:
         """A session whose prompt is no longer found in the cache costs ten times as much, and nothing else shows it."""
-        before = self._sessions.pop(call.session, None)
+        prompt = (call.tenant, call.session, call.address, call.model)  # each model has a cache of its own
+        before = self._prompts.pop(prompt, None)
         began = call.began / _SECOND
-        self._sessions[call.session] = _Last(began + call.seconds, usage.input_tokens)
-        if len(self._sessions) > _MOST_SESSIONS:
-            self._sessions.popitem(last=False)
+        self._prompts[prompt] = _Last(began + call.seconds, usage.input_tokens)
+        if len(self._prompts) > _MOST_PROMPTS:
+            self._prompts.popitem(last=False)
         if before is None or usage.input_tokens == 0:
             return
         self._read.labels(model).observe(usage.cache_read_tokens / usage.input_tokens)

@@ -5,16 +5,24 @@ What was set aside for a request stays charged until its calls are known, so tha
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from pageturn.apps.gateway.routes.settings import RoutedModel
-from pageturn.apps.gateway.telemetry.facts import ClientRequest, ModelCall
+from pageturn.apps.gateway.telemetry.facts import UNREACHABLE, ClientRequest, ModelCall
 from pageturn.apps.gateway.tenants.spending import Spending
-from pageturn.stores import SqliteStore, open_store
+from pageturn.stores import FullStore, open_store
 from pageturn.values.errors import UnknownPrice
 from pageturn.values.model_prices import ModelPrice, price_of
 
 _ERRORS = 400
 _MOST_OPEN = 100_000
+
+
+class _Known(NamedTuple):
+    """What is known of the calls of one request."""
+
+    calls: int = 0
+    dollars: float = 0.0
 
 
 class Accounting:
@@ -25,28 +33,25 @@ class Accounting:
         self._prices: dict[str, ModelPrice | None] = {
             candidate.agent: candidate.price for model in models.values() for candidate in model.candidates
         }
-        self._store: SqliteStore | None = None
-        self._taken: OrderedDict[str, float] = OrderedDict()  # dollars of requests that are not over
+        self._store: FullStore | None = None
+        self._known: OrderedDict[str, _Known] = OrderedDict()  # of requests that are not over
 
     def model_call(self, call: ModelCall) -> None:
-        """Add what a call took: by its usage, or all that was set aside where an answer has none."""
+        """Add what a call took."""
         if call.grant is None:
             return
-        dollars = 0.0
-        if call.usage is not None:
-            price = self._price(call)
-            dollars = price.dollars(call.usage) if price is not None else 0.0
-        elif call.status is not None and call.status < _ERRORS:
-            dollars = call.grant.reserved
-        self._taken[call.request_id] = self._taken.get(call.request_id, 0.0) + dollars
-        while len(self._taken) > _MOST_OPEN:
-            self._taken.popitem(last=False)
+        dollars = self._dollars(call, call.grant.reserved)
+        before = self._known.get(call.request_id, _Known())
+        self._known[call.request_id] = _Known(before.calls + 1, before.dollars + dollars)
+        while len(self._known) > _MOST_OPEN:
+            self._known.popitem(last=False)
 
     def client_request(self, request: ClientRequest) -> None:
-        """Put what it took in the place of what was set aside."""
+        """Put what it took in the place of what was set aside; a call that nobody told of took as much as it could."""
         grant = request.grant
         if grant is not None:
-            taken = self._taken.pop(request.request_id, 0.0)
+            known = self._known.pop(request.request_id, _Known())
+            taken = known.dollars + max(0, request.calls - known.calls) * grant.reserved
             if self._store is None:
                 self._store = open_store(self._url)
             Spending(self._store).charge(grant.key_id, grant.period, taken - grant.reserved, grant.at)
@@ -55,6 +60,14 @@ class Accounting:
         """Let go of the store."""
         if self._store is not None:
             self._store.close()
+
+    def _dollars(self, call: ModelCall, reserved: float) -> float:
+        """By its usage; all that was set aside where that is not final: a provider goes on for a client that left."""
+        if call.error == UNREACHABLE or (call.status is not None and call.status >= _ERRORS):
+            return 0.0
+        price = self._price(call)
+        told = price.dollars(call.usage) if price is not None and call.usage is not None else 0.0
+        return told if call.is_whole and call.usage is not None else max(told, reserved)
 
     def _price(self, call: ModelCall) -> ModelPrice | None:
         if call.agent is not None and call.agent in self._prices:

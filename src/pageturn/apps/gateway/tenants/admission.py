@@ -19,21 +19,21 @@ from pageturn.apps.gateway.routes.requests import RequestOutline, read_outline
 from pageturn.apps.gateway.routes.settings import RoutedModel
 from pageturn.apps.gateway.tenants.grants import Grant
 from pageturn.apps.gateway.tenants.keys import Keys, VirtualKey
+from pageturn.apps.gateway.tenants.most_cost import Bounded, most_dollars
 from pageturn.apps.gateway.tenants.rates import Rates
 from pageturn.apps.gateway.tenants.spending import Spending
-from pageturn.stores import SqliteStore, open_store
-from pageturn.values.errors import InvalidInput, PageturnError, UnknownPrice
-from pageturn.values.model_prices import ModelPrice, price_of
+from pageturn.apps.gateway.trouble import Trouble
+from pageturn.stores import FullStore, open_store
+from pageturn.values.errors import InvalidInput, PageturnError, StoreError, UnknownPrice
+from pageturn.values.model_prices import price_of
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("pageturn.gateway")
-_MOST_OUTPUT = 32_000  # tokens of an answer, where the request does not say
-_MTOK = 1_000_000
 _NO_MODEL = "there is no model of that name for this key"
 _UNSEEN = "the answer that previous_response_id names was not found"
+_LEFT_ALONE = 1.0  # seconds for which a store that failed is not asked
 _TRIES, _PAUSE = 10, 0.1  # an answer is written down a moment after its client has it
-_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 class Admission:
@@ -47,7 +47,8 @@ class Admission:
         self._clock = clock
         self._rates = Rates(lambda: clock().timestamp())
         self._reader = ItemReader()
-        self._store: SqliteStore | None = None
+        self._store: FullStore | None = None
+        self._trouble = Trouble(lambda: clock().timestamp(), _LEFT_ALONE)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-keys")
 
     async def enter(self, headers: Headers) -> VirtualKey | Refuse:
@@ -66,7 +67,6 @@ class Admission:
         try:
             outline = read_outline(exchange, self._reader)
             unseen = await self._follows_unseen(key, outline)
-            tokens = _output(outline)
         except InvalidInput as error:
             return Refuse(400, f"the request cannot be read: {error.path}", "refused; not understood")
         if not key.allows(outline.model):
@@ -74,7 +74,9 @@ class Admission:
         if unseen is not None:
             return unseen
         try:
-            dollars = self._most_dollars(outline, tokens)
+            dollars = self._most_dollars(outline)
+        except InvalidInput as error:
+            return Refuse(400, f"the request cannot be read: {error.path}", "refused; not understood")
         except UnknownPrice:
             if key.budget is not None:
                 return Refuse(403, "this key has a budget, and the price of this model is not known", "refused; price")
@@ -118,21 +120,17 @@ class Admission:
         _LOG.warning("denied: key %s asked for an answer that its scope has not seen", key.id)
         return Refuse(404, _UNSEEN, "refused; not found")
 
-    def _most_dollars(self, outline: RequestOutline, output: int) -> float:
+    def _most_dollars(self, outline: RequestOutline) -> float:
         """What a request may cost at most."""
         routed = self._models.get(outline.model)
-        prices: list[ModelPrice | None]
-        prices = [each.price for each in routed.candidates] if routed is not None else [price_of(outline.model)]
-        return max(
-            (
-                (max(price.input, price.cache_write) * outline.tokens + price.output * output) / _MTOK
-                for price in prices
-                if price is not None
-            ),
-            default=0.0,
+        if routed is None:
+            return most_dollars(outline, [Bounded(outline.model, price_of(outline.model))])
+        bounds = ((each.model, each.price, each.limits.window) for each in routed.candidates)
+        return most_dollars(
+            outline, [Bounded(model, price, window) for model, price, window in bounds if price is not None]
         )
 
-    def _opened(self) -> SqliteStore:
+    def _opened(self) -> FullStore:
         if self._store is None:
             self._store = open_store(self._url)
         return self._store
@@ -142,13 +140,19 @@ class Admission:
             self._store.close()
 
     async def _in_thread(self, act: Callable[[], T]) -> T:
-        return await asyncio.wrap_future(self._thread.submit(act))
+        return await asyncio.wrap_future(self._thread.submit(self._tried, act))
 
-
-def _output(outline: RequestOutline) -> int:
-    """How long an answer may be."""
-    given = (outline.field(name) for name in _LIMITS)
-    return next((value for value in given if type(value) is int and value >= 0), _MOST_OUTPUT)
+    def _tried(self, act: Callable[[], T]) -> T:
+        """Ask the store, unless it failed a moment ago: whoever waits here would wait for all before him."""
+        if self._trouble.is_fresh:
+            raise StoreError("it failed a moment ago")
+        try:
+            done = act()
+        except (PageturnError, OSError):
+            self._trouble.note()
+            raise
+        self._trouble.over()
+        return done
 
 
 def _store_failed(error: Exception) -> Refuse:

@@ -75,6 +75,7 @@ class SeparatedModes:
             frozenset().union(*(each.sessions for each in tallies)),
             total_usage([Usage(input_tokens=0), *(each.usage for each in tallies)]),
             sum((each.passed for each in tallies), start=Counter[str]()),
+            sum((each.new_words for each in tallies), start=Counter[str]()),
         )
 
     def close(self) -> None:

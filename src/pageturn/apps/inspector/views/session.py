@@ -5,12 +5,13 @@ Turns and pages come as columns: lists of one length, since there may be ten tho
 
 from collections.abc import Sequence
 
-from pageturn.apps.inspector.bills import Bill, Bills, bills_of, price_for
-from pageturn.apps.inspector.facts import model_of
+from pageturn.apps.inspector.bills import Bill, Bills, bills_of
 from pageturn.apps.inspector.history import Move, policy_words
 from pageturn.apps.inspector.opened import ViewedSession
-from pageturn.apps.inspector.views.session_list import client_of
-from pageturn.apps.inspector.views.texts import beginning
+from pageturn.apps.overview.beginnings import beginning
+from pageturn.apps.overview.dollars import price_for
+from pageturn.apps.overview.facts import model_of
+from pageturn.apps.overview.sessions import client_of
 from pageturn.values.json import Closed
 from pageturn.values.model_prices import AS_OF
 from pageturn.values.pages import Page, ResidencyLevel

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from pageturn.journal.journal import Journal
-from pageturn.values.errors import PageturnError
 from pageturn.values.json import Closed, to_json
+from pageturn.values.masking import covered
 from pageturn.values.messages import (
     File,
     Image,
@@ -17,10 +16,9 @@ from pageturn.values.messages import (
     ToolResult,
     Visibility,
 )
-from pageturn.values.pages import Page
-from pageturn.values.search_text import search_text
 
 HIDDEN = "internal: only the model may see it (start the inspector with --internal)"
+_LONGEST_KEY = 4_096  # characters of a key that are looked for beyond the ends of a piece
 PIECE = 20_000  # characters of a part in one answer
 
 
@@ -50,7 +48,13 @@ def _views(part: Part, start: int, piece: int) -> Iterator[PartView]:
         return
     type_, text = _words(part)
     name, call = (part.name, part.id) if isinstance(part, ToolCall) else ("", "")
-    yield PartView(type_, text[start : start + piece], len(text), name, call)
+    yield PartView(type_, _piece(text, start, start + piece), len(text), name, call)
+
+
+def _piece(text: str, start: int, end: int) -> str:
+    """A piece of a text; a key that is cut by its ends is covered as one that is not."""
+    before = max(0, start - _LONGEST_KEY)
+    return covered(text[before : end + _LONGEST_KEY])[start - before : end - before]
 
 
 def _words(part: Part) -> tuple[str, str]:
@@ -70,17 +74,3 @@ def _words(part: Part) -> tuple[str, str]:
             return f"item of {vendor}", text or to_json(item).decode()
         case _:
             return "", ""
-
-
-def beginning(journal: Journal, page: Page, characters: int, *, internal: bool) -> str:
-    """How the words of a page begin, on one line."""
-    if page.visibility is Visibility.INTERNAL and not internal:
-        return "(internal)"
-    try:
-        message = journal.message(page)
-    except PageturnError as error:
-        return f"(cannot be read: {error})"
-    if message is None:
-        return "(erased)"
-    words = " ".join(search_text(message)[: 4 * characters].split())
-    return words if len(words) <= characters else f"{words[:characters]}…"

@@ -6,11 +6,11 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from pageturn.apps.inspector.bills import bills_of
-from pageturn.apps.inspector.facts import model_of
 from pageturn.apps.inspector.history import Taken
 from pageturn.apps.inspector.opened import ViewedSession
 from pageturn.apps.inspector.past_contexts import past_context
 from pageturn.apps.inspector.views.texts import PartView, parts_of
+from pageturn.apps.overview.facts import model_of
 from pageturn.journal.journal import Journal
 from pageturn.tokens.counters import TokenCounter, counter_for
 from pageturn.values.context import REASONS, Context
