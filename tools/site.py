@@ -11,7 +11,6 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 FROM_ROOT = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#)(?P<path>[^)#\s]+)")
-
 _FENCE = re.compile(r"^```python \w+$", re.MULTILINE)
 
 

@@ -278,6 +278,16 @@ def test_recall_is_a_tool_of_the_agent_and_its_answer_is_stored_once(long_run):
         assert session.pending() == ()
 
 
+def test_recall_answers_in_an_event_loop_too():
+    replies = work(12)
+    replies[10] = calls(("recall", {"query": "make step3"}), ("recall", {"handle": "p1-none"}))
+    agent, _ = agent_of(replies, [PageturnMiddleware(policy=SMALL)])
+    state = asyncio.run(agent.ainvoke({"messages": [HumanMessage("Fix it.")]}, thread()))
+    found, unknown = results(state["messages"], "recall")
+    assert "make step3" in found.content
+    assert (found.status, unknown.status) == ("success", "error")
+
+
 def test_what_was_used_is_known(long_run):
     reply = AIMessage(
         "ok",
