@@ -121,6 +121,15 @@ def test_rules_and_pins_hold_in_every_branch():
     assert [message.text for message in again] == ["Never push.", "Ask first.", "x"]
 
 
+def test_a_rule_that_was_unpinned_is_in_no_later_branch():
+    branches = Branches(MemoryStore())
+    given = history("a", "model b")
+    page = branches.follow(given, lambda session: session.pin("Ask first."))
+    branches.follow(given, lambda session: session.unpin(page))
+    shown = branches.follow(history("a", "x"), lambda session: session.derive().messages)
+    assert [message.text for message in shown] == ["a", "x"]
+
+
 def test_what_was_erased_is_not_appended_again():
     branches = Branches(MemoryStore())
     follow(branches, "a", "my password is hunter2", "model b")

@@ -148,9 +148,10 @@ class _Branch:
         self.catch_up()
 
     def rules(self) -> list[str]:
-        """The texts that are pinned."""
+        """The texts that are pinned now."""
         reader = self.session.reader
-        pinned = (reader.message(page) for page in reader.pages() if page.kind is PageKind.CONSTRAINT)
+        added = (page for page in reader.pages() if page.kind is PageKind.CONSTRAINT)
+        pinned = (reader.message(page) for page in added if reader.kind(page) is PageKind.CONSTRAINT)
         return [message.text for message in pinned if message is not None]
 
     def pin(self, rules: Iterable[str]) -> None:
