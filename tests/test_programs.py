@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-BESIDE_OTHERS = "benchmarks/peers/"  # programs there run in environments of their own, where the other library is
+# These run in environments of their own, where another library or a server is.
+BESIDE_OTHERS = ("benchmarks/peers/", "benchmarks/gateway/litellm_router.py", "benchmarks/postgres.py")
 PROGRAMS = [
     path.relative_to(ROOT)
     for folder in ("benchmarks", "tools")

@@ -30,15 +30,15 @@ def test_the_task_is_shown_verbatim_up_to_a_third_of_the_budget(tokens, is_whole
     assert any("the task" in notice for notice in context.notices) != is_whole
 
 
-def test_what_is_new_is_shown_whole_up_to_half_of_the_room():
+def test_what_is_new_and_does_not_fit_beside_the_last_context_is_shown_whole_up_to_half_of_the_room():
     outcomes = set()
     for tokens in range(1_200, 1_500):
         session = open_counted()
-        session.extend(
-            [pt.user("go"), pt.assistant("look", call(1)), pt.tool_result("c1", "word " * (tokens * 4 // 5))]
-        )
+        session.append(pt.user("What was said before: " + "word " * 1_500))
+        session.derive()
+        session.extend([pt.assistant("look", call(1)), pt.tool_result("c1", "word " * (tokens * 4 // 5))])
         context = session.derive()
-        unit = session.reader.pages()[1:]
+        unit = session.reader.pages()[-2:]
         is_whole = context.explain(unit[1].handle).level is pt.ResidencyLevel.FULL
         assert is_whole == (sum(page.tokens for page in unit) <= context.layout.room // 2)
         assert any("too large to be shown whole" in notice for notice in context.notices) != is_whole

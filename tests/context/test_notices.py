@@ -62,7 +62,7 @@ def noted(note, turns=0):
 
 
 CASES = {
-    "the task is shown": lambda: large_task(80),
+    "the task is shown": lambda: large_task(90),
     "1 human message is": lambda: pasted(1),
     "human messages are": lambda: pasted(4),
     "earlier steps are": without_recall,

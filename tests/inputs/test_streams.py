@@ -91,6 +91,10 @@ def require_words(error):
         raise AssertionError(f"{type(error).__name__} without words") from error
 
 
+def has_words(error):
+    assert str(error).strip()
+
+
 def take(stream, events):
     """Feed events and look at everything; what is refused is refused with words."""
     for event in events:

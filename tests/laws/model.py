@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 import pageturn as pt
 from pageturn.values.messages import Text, Thinking, ToolResult
@@ -227,14 +228,13 @@ class Model:
         return item
 
     def replace_system(self) -> None:
-        """Before a new opening prompt comes: the one that stands no longer counts."""
+        """Before a new opening prompt comes: the one that stands no longer counts, nor do copies of it that came later."""
+        opening = takewhile(lambda item: item.is_rule or item.is_instruction, self.items)
+        before = [item for item in opening if item.is_instruction and not item.pinned]
+        before += [item for item in self.items if item.origin == "system" and not item.pinned]
+        contents = [(item.message.role, item.message.content) for item in before]
         for item in self.items:
-            if not item.is_rule and not item.is_instruction:
-                break
-            if item.is_instruction and not item.pinned:
-                item.replaced = True
-        for item in self.items:
-            if item.origin == "system" and not item.pinned:
+            if item.is_instruction and not item.pinned and (item.message.role, item.message.content) in contents:
                 item.replaced = True
 
     def answered(self, before: int) -> None:

@@ -45,11 +45,11 @@ def test_pins_are_rules_and_unpinning_restores_what_was():
 
 
 def test_a_pin_that_no_longer_fits_is_refused_at_once():
-    session = open_session(policy=pt.Paged.thrifty(320))
+    session = open_session(policy=pt.Paged.thrifty(420))
     first = session.pin("Never push to main.")
     with pytest.raises(pt.BudgetTooSmall) as caught:
         session.pin("long " * 200)
-    assert caught.value.budget_tokens == 320
+    assert caught.value.budget_tokens == 420
     assert caught.value.needed_tokens > 200
     assert first.handle in caught.value.handles
     assert texts(session) == ["Never push to main."]
@@ -60,7 +60,7 @@ def test_a_pin_that_no_longer_fits_is_refused_at_once():
 
 
 def test_pinning_a_page_again_counts_it_once():
-    session = open_session(policy=pt.Paged.thrifty(305))
+    session = open_session(policy=pt.Paged.thrifty(420))
     page = session.append(pt.user("one two three four five six seven eight nine ten eleven twelve thirteen fourteen"))
     session.pin(page)
     session.pin(page)
@@ -138,7 +138,7 @@ def test_unpinning_after_undo_does_not_bring_talk_back():
 
 
 def test_a_text_that_was_pinned_is_no_rule_any_more():
-    session = open_session(policy=pt.Paged.thrifty(305))
+    session = open_session(policy=pt.Paged.thrifty(420))
     rule = session.pin("one two three four five six")
     session.unpin(rule)
     assert session.reader.kind(rule) is pt.PageKind.CONVERSATION

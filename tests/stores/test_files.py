@@ -149,7 +149,7 @@ def test_a_clock_that_goes_back_changes_nothing_but_times(tmp_path):
 
 
 def test_a_path_that_no_file_can_have_is_refused():
-    with pytest.raises(pt.InvalidInput, match="a path, or sqlite:PATH"):
+    with pytest.raises(pt.InvalidInput, match="a path, sqlite:PATH"):
         pt.Session.open("\ud800.db")
 
 

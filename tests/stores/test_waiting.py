@@ -93,7 +93,7 @@ def test_a_stored_session_is_opened_and_read_while_another_process_writes(path):
 
 
 def test_other_sessions_of_a_scope_are_searched_while_another_process_writes(path):
-    begun(path, id="other", scope="team")
+    begun(path, id="other", scope="team").append(pt.user("another tulip"))
     mine = begun(path, id="mine", scope="team", wait_seconds=LONG)
     with held(path):
         sessions = {hit.session for hit in mine.recall("tulip", limit=50, scope="team").hits}

@@ -56,7 +56,7 @@ def test_a_pipe_is_refused(command, pipe, tmp_path):
 def test_pipes_in_a_folder_are_left_out(pipe, tmp_path):
     (tmp_path / "log.jsonl").write_text('{"role": "user", "content": "hi"}\n')
     done = run("import", tmp_path, "--into", tmp_path / "a.db")
-    assert (done.returncode, "pipe" in done.stdout) == (0, False)
+    assert (done.returncode, "pipe.jsonl" in done.stdout + done.stderr) == (0, False)
 
 
 def test_an_import_says_what_it_expected(pipe):

@@ -109,6 +109,7 @@ COMMANDS = {
     "route replay": ("route", "replay", "{store}"),
     "route export": ("route", "export", "{store}"),
     "route prune": ("route", "prune", "{store}", "--keep", "100"),
+    "route forget": ("route", "forget", "{store}", "nobody"),
     "route import": ("route", "import", "{store}", "{broken}"),
     "inspect": ("inspect", f"/nowhere/{ACTS}"),
     "mcp serve": ("mcp", "serve", "{store}", "--http", "--port", f"x{ACTS}"),

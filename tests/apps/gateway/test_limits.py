@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pageturn.apps.gateway.headers import told
+from pageturn.apps.gateway.headers import as_header
 from pageturn.apps.gateway.limits import is_odd
 from tests.apps.gateway.answers import ANTHROPIC, CHAT, reply
 from tests.apps.gateway.upstream import WAIT, Reply
@@ -236,8 +236,8 @@ def test_what_we_tell_in_a_header_is_one_line_whatever_a_request_says(started, u
 
 @given(st.text())
 def test_a_told_header_is_printable_ascii(text):
-    assert all(32 <= byte < 127 for byte in told(text))
-    assert len(told(text)) <= 1_000
+    assert all(32 <= byte < 127 for byte in as_header(text))
+    assert len(as_header(text)) <= 1_000
 
 
 @given(st.text(alphabet="./%2eE5cC\\ab\x00", max_size=30))

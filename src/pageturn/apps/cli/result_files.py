@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from pageturn.stores.files import require_regular
 from pageturn.values.errors import InvalidInput
 
 _SQLITE = b"SQLite format 3\0"
@@ -10,7 +11,7 @@ _SQLITE = b"SQLite format 3\0"
 
 def is_store(file: Path) -> bool:
     """Whether a file is a store, or another SQLite database."""
-    with file.open("rb") as opened:
+    with require_regular(file).open("rb") as opened:
         return opened.read(len(_SQLITE)) == _SQLITE
 
 
