@@ -7,7 +7,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 # These run in environments of their own, where another library or a server is.
-BESIDE_OTHERS = ("benchmarks/peers/", "benchmarks/gateway/litellm_router.py", "benchmarks/postgres.py")
+BESIDE_OTHERS = (
+    "benchmarks/peers/",
+    "benchmarks/adapters/",
+    "benchmarks/gateway/litellm_router.py",
+    "benchmarks/postgres.py",
+)
 PROGRAMS = [
     path.relative_to(ROOT)
     for folder in ("benchmarks", "tools")
