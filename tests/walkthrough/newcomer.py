@@ -68,10 +68,8 @@ class Newcomer:
         lines = [self._as_always(line).rstrip() for line in printed.splitlines()]
         if command.startswith(_REPLAYS):
             lines = [re.sub(r" *[\d,.]*\d%?", " #", line) for line in lines if not _BAR.search(line)]
-        if new := self._provider.asked[asked:]:
-            lines.append(
-                f"(the provider was asked {len(new)} times)" if len(new) > 1 else "(the provider was asked once)"
-            )
+        if times := len(self._provider.asked) - asked:
+            lines.append("(the provider was asked " + ("once)" if times == 1 else f"{times} times)"))
         return lines
 
     def _finished(self, command: str) -> str:
@@ -102,7 +100,9 @@ class Newcomer:
     def _as_always(self, line: str) -> str:
         """A line without what differs from run to run; columns keep their places."""
         line = line.replace(str(self.home), "~")
-        line = re.sub(r"\b(p\d+)-[a-z2-7]{4}\b", r"\1-xxxx", line)  # an imported page's goes by the path of its file,
-        line = re.sub(r"^(structured|pointer), \d+ tokens, \d+%", r"\1, N tokens, N%", line)  # and so do these tokens
-        line = re.sub(r"\b(?!2026-03)\d{4}-\d\d-\d\d \d\d:\d\d\b", "YYYY-MM-DD hh:mm", line)  # that is of the logs
+        # The handle of an imported page depends on the path of its file, and so do the tokens of a form that has handles.
+        line = re.sub(r"\b(p\d+)-[a-z2-7]{4}\b", r"\1-xxxx", line)
+        line = re.sub(r"^(structured|pointer), \d+ tokens, \d+%", r"\1, N tokens, N%", line)
+        # Days in March are those of the generated logs.
+        line = re.sub(r"\b(?!2026-03)\d{4}-\d\d-\d\d \d\d:\d\d\b", "YYYY-MM-DD hh:mm", line)
         return re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8789", line)

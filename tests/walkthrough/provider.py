@@ -54,9 +54,8 @@ class Provider:
 
 def _alike(before: str, sent: str) -> int:
     """How many letters two requests begin with in common: what the provider's cache would have."""
-    return next(
-        (at for at, (a, b) in enumerate(zip(before, sent, strict=False)) if a != b), min(len(before), len(sent))
-    )
+    pairs = enumerate(zip(before, sent, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(before), len(sent)))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ $ python loop.py                             a command of the page; below it sta
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
@@ -22,7 +22,7 @@ class Guide:
     """A page that is followed from its beginning to its end."""
 
     page: Path
-    _place: int = field(default=0)
+    _place: int = 0
 
     def command(self, command: str) -> None:
         """Go on to this command, which must stand below what was followed so far."""

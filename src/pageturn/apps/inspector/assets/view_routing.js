@@ -20,7 +20,7 @@ export function routingView(data, { go }) {
       { name: "kind of task", width: "minmax(8rem, 1fr)", hide: "middle", cell: (each) => each.bucket },
       { name: "outcomes", width: "5.5rem", align: "right", cell: (each) => number(each.outcomes) },
       { name: "rate", width: "4.5rem", align: "right", cell: (each) => each.mean.toFixed(3) },
-      { name: "95 % interval, from 0 to 1", width: "minmax(7rem, 1.2fr)", cell: (each) => interval(each.low, each.mean, each.high) },
+      { name: "95 % interval", width: "minmax(7rem, 1.2fr)", cell: (each) => interval(each.low, each.mean, each.high) },
       { name: "", width: "7rem", hide: "narrow", cell: (each) => `${each.low.toFixed(2)} to ${each.high.toFixed(2)}` },
       { name: "last", width: "9.5rem", align: "right", hide: "wide", cell: (each) => when(each.last) },
     ],
