@@ -215,7 +215,7 @@ def test_nothing_that_was_sent_moves_whatever_is_called_before_the_answer(begin,
         assert len(list(play(begin, POLICIES[number % len(POLICIES)], [name]))) == 3
 
 
-@settings(max_examples=examples(100, whole=3_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40, whole=3_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(SETTINGS),
     st.sampled_from(POLICIES),

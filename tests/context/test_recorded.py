@@ -13,6 +13,7 @@ from tests.sessions import counter_of
 
 DATA = Path(os.environ.get("PAGETURN_DATA", "../shared/data")) / "traces"
 BUDGETS = (8_000, 16_000, 32_000, 64_000)[:: examples(2, whole=1)]
+MESSAGES = examples(250, whole=10_000)  # of a session
 SLACK = 600  # tokens: the task, index lines and pointers beside the rules
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no recorded sessions in {DATA}; set PAGETURN_DATA")
@@ -38,7 +39,7 @@ def replay(trace, policy, budget):
     session = pt.Session.open(policy=policy)
     tools = counter_of(session).tools([pt.RecallTool().definition])
     rules, before = 0, None
-    for message in trace.messages:
+    for message in trace.messages[:MESSAGES]:
         if message.role == "assistant":
             try:
                 context = session.derive(budget_tokens=budget)

@@ -124,9 +124,11 @@ class Case:
 
     @cached_property
     def ours(self) -> tuple[Shown, ...]:
-        """Texts that the library wrote. The short forms of a host's plan and rules have the host's own words."""
+        """Texts that the library wrote. The short forms of a host's plan and rules have the host's own words, and a person's words may
+        stand without what came beside them."""
         hosts = {item.plan.structured for item in self.model.live if item.plan is not None and not item.is_models}
         hosts |= {item.form for item in self.model.live if item.form is not None}
+        hosts |= {"\n".join(item.human_texts) for item in self.model.live}
         return tuple(each for each in self.shown if each.is_ours and each.message.text not in hosts)
 
     @cached_property

@@ -43,6 +43,7 @@ def test_no_law_is_broken_by_what_hosts_do_less_often(seed):
     [
         4804,  # a late result joined its call only within so many entries
         6778,  # a new task over a third of the budget was shortened at once
+        608,  # a late result beside a new page took away from what both may take together
         16703,  # the check thought that what was pasted could be put shorter than it can without recall
         206193,  # what a line covered was taken in again after calls went to another model for long
         206380,  # the task counted among a person's other words, which stayed behind a line

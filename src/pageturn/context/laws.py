@@ -110,10 +110,10 @@ def _unseen(draft: Draft) -> None:
 
 def _most_unseen(frame: Frame, units: Sequence[Candidate]) -> int:
     """The tokens that new pages may take: half of the room, or all that they need if they fit beside the last context as it was."""
+    half = (frame.budget_tokens - frame.needed_tokens) // _UNSEEN_SHARE
     needed = sum(unit.unseen_tokens if unit.is_seen_in_part else unit.sizes[_FULL] for unit in units)
-    if max(frame.growth.tokens, frame.needed_tokens) + needed <= frame.budget_tokens:
-        return needed
-    return (frame.budget_tokens - frame.needed_tokens) // _UNSEEN_SHARE
+    fits = max(frame.growth.tokens, frame.needed_tokens) + needed <= frame.budget_tokens
+    return max(half, needed) if fits else half
 
 
 def _own_tokens(draft: Draft, units: Sequence[Candidate]) -> int:

@@ -59,7 +59,7 @@ def _system(state: SessionState, _: int, entry: e.SystemReplaced) -> None:
     again = [seq for digest in digests for seq in state.rules.get(digest, ())]  # a client may have sent it again later
     for seq in {*before, *again} - {*state.pins, entry.page}:
         at = state.index(seq)
-        if at is not None:
+        if at is not None and state.pages[at].kind is PageKind.BOOTSTRAP:
             state.pages[at] = msgspec.structs.replace(state.pages[at], replaced=True)
     state.system = entry.page
     state.changes += 1

@@ -10,7 +10,7 @@ from benchmarks.gateway.subjects import provider, subject
 from tests.long import examples, tell
 
 CLIENTS = examples(32, whole=256)
-SECONDS = examples(4, whole=600)
+SECONDS = examples(2, whole=600)
 MEGABYTES = examples(60, whole=100)  # that a warm gateway may take in addition: its allocator's and its caches'
 
 

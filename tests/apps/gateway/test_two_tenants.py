@@ -20,7 +20,7 @@ from tests.apps.gateway.test_tenants import give, guarded  # noqa: F401 - fixtur
 from tests.apps.gateway.upstream import Reply
 from tests.long import examples, tell
 
-TIMES = examples(150, whole=10_000)
+TIMES = examples(60, whole=10_000)
 SCOPES = ("crimson", "azure")  # the words of each begin with its name, and nothing else has it
 ROUTED = '[models.coder]\ncandidates = [{ upstream = "openai", model = "gpt-5" }]\n[models.writer]\ncandidates = [{ upstream = "anthropic", model = "claude-opus-5" }]'  # fmt: skip
 NAMES = {CHAT: "coder", RESPONSES: "coder", ANTHROPIC: "writer"}

@@ -25,7 +25,7 @@ def _order(case: Case) -> Iterator[str]:
         item = each.item
         if item is None or each.message.tool_results or item.origin in ("system", "note"):
             continue
-        if item.handle in case.said_often:
+        if item.handle in case.said_often or item.message.text in case.model.noted:
             continue
         if item.handle in met:
             yield f"{item.handle} stands twice"

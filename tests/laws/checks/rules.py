@@ -25,6 +25,7 @@ def problems(case: Case) -> Iterator[str]:
         ):
             yield f"the rule {item.handle} stands {standing[said(item.message)]} times"
     kept = {said(item.message) for item in case.model.live}
+    kept |= {said(pt.system(item.form)) for item in case.model.live if item.form is not None}
     for item in case.model.items:
         if item.replaced and said(item.message) not in kept and standing[said(item.message)]:
             yield f"{item.handle}, which set_system replaced, is still there"
