@@ -192,7 +192,7 @@ def test_long_sessions_only_and_a_few_of_each_file(tmp_path):
     file = tmp_path / "t.jsonl"
     file.write_text("".join(json.dumps({"id": str(n), **raw}) + "\n" for n in range(5)))
     assert "3 sessions" in run("replay", file, "--policy", "paged", "--sessions", 3).stdout
-    assert "no session to replay" in run("replay", file, "--policy", "paged", "--long").stdout
+    assert "no session to replay: none is as long" in run("replay", file, "--policy", "paged", "--long").stdout
 
 
 def test_compactions_are_compared_with_as_many_tokens_of_others(tmp_path):

@@ -26,7 +26,7 @@ def serving(upstream, tmp_path, monkeypatch):
         command = [PAGETURN, "serve", "--port", "0", "--store", str(tmp_path / "s.db"), *bases]
         with running(*command, *options) as process:
             said = [process.stderr.readline() for _ in range(lines)]
-            yield process, said[2].split("watch mode at ")[1].split(";")[0], said
+            yield process, said[2].split(" mode at ")[1].split(";")[0], said
 
     return serving_
 

@@ -1,30 +1,18 @@
-"""Every view in a real browser: what it shows, its keys, its colours, news, ten thousand pages, and words that try to act.
+"""Every view in a real browser: what it shows, its keys, its colours, news, and words that try to act (`make test-e2e`)."""
 
-It runs where Playwright and Chromium are there (`make test-e2e` installs both), and says so where they are not. With
-PAGETURN_SCREENSHOTS=FOLDER it leaves a picture of every view there.
-"""
-
-import os
 import re
-import shutil
-from contextlib import contextmanager
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 
 import pageturn as pt
+from tests.apps.inspector import browsing
+from tests.apps.inspector.browsing import browser, go, looking, shot
 from tests.apps.inspector.serving import serving
-from tests.apps.inspector.stores import TASK, agent, work
+from tests.apps.inspector.stores import TASK, work
 from tests.sessions import open_session
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make test-e2e")
-CHROMIUM = os.environ.get("PAGETURN_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: make test-e2e"),
-    pytest.mark.xdist_group("browser"),  # one after the other: a browser takes a core for itself
-]
-SHOTS = os.environ.get("PAGETURN_SCREENSHOTS")
+pytestmark = browsing.MARKS
 VIEWS = {
     "sessions": "/",
     "session": "/session/login-bug",
@@ -33,15 +21,6 @@ VIEWS = {
     "search": "/search?q=compute_12",
     "routing": "/routing",
 }
-LONGEST = 60_000  # milliseconds until a view must be there, on a machine that does much else
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -54,37 +33,6 @@ def site(kept):
 def handle(kept):
     with pt.SessionReader.open(kept.file, "login-bug") as reader:
         return next(page.handle for page in reader.pages() if page.results)
-
-
-@contextmanager
-def looking(browser, *, refused="(?!)", **options):
-    """A page of a browser in which nothing goes wrong but what is to be refused, and that asks nobody but this machine."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
-    page = context.new_page()
-    page.set_default_timeout(LONGEST)
-    wrong, asked = [], []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("dialog", lambda dialog: (wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
-    try:
-        yield page
-        assert not [each for each in wrong if not re.search(refused, each)]
-        assert all(re.match(r"(http://127\.0\.0\.1:\d+/|blob:|data:)", url) for url in asked), asked
-    finally:
-        context.close()
-
-
-def go(page, address):
-    page.goto(address)
-    page.wait_for_selector("main:not([aria-busy]) h1")
-
-
-def shot(page, name):
-    if SHOTS:
-        Path(SHOTS).mkdir(parents=True, exist_ok=True)
-        page.wait_for_timeout(400)
-        page.screenshot(path=f"{SHOTS}/{name}.png")
 
 
 SAYS = {
@@ -321,23 +269,4 @@ def test_a_very_long_line_comes_in_pieces(browser, tmp_path):
         page.wait_for_selector("a:has-text('turn 1')")
 
 
-def test_ten_thousand_pages_are_drawn_and_only_those_in_sight_are_nodes(browser, tmp_path):
-    file = tmp_path / "large.db"
-    agent(file, id="large", turns=5_000, budget=16_000, usage=None)
-    with serving(file) as port, looking(browser) as page:
-        go(page, f"http://127.0.0.1:{port}/session/large")
-        page.click("[role=tab]:has-text('pages')")
-        page.wait_for_selector("[aria-rowcount='10004']")
-        assert page.locator(".rows .row").count() < 60
-        page.focus("[role=grid]")
-        page.keyboard.press("End")
-        page.wait_for_selector(".row.active")
-        last = page.text_content(".row.active")
-        assert "value_4999" in page.text_content(".rows") or "…" in last
-        assert page.locator(".rows .row").count() < 60
-        page.wait_for_function(
-            "() => document.querySelector('.row.active .begins')?.textContent.includes('value_4999')"
-        )
-        heap = page.evaluate("performance.memory.usedJSHeapSize")
-        assert heap < 200_000_000
-        shot(page, "large")
+__all__ = ["browser"]

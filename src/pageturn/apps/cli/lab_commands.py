@@ -106,7 +106,8 @@ def replay(
     billed = chosen_price(model, price, prices)
     setup = Setup(methods, tuple(sorted(set(budgets))), counter, vendor, oracle, billed)
     console = terminal()
-    replays.show_results(console, replays.replay(console, selection, setup, jobs=jobs, out=out))
+    results = replays.replay(console, selection, setup, jobs=jobs, out=out)
+    replays.show_results(console, results, is_long=is_long)
 
 
 @click.command(cls=Documented, example="flip results.jsonl", prints=Comparison)

@@ -36,7 +36,8 @@ def show_page(
     handle = whole_handle(journal.state, handle)
     page = page_of(journal.state, handle)
     if page is None:
-        raise InvalidInput("handle", expected="the handle of a page of this session", got=show(handle))
+        expected = f"the handle of a page of the session {journal.row.id} (--session names another)"
+        raise InvalidInput("handle", expected=expected, got=show(handle))
     units = units_of(journal.state.live_pages(), journal.state.turns)
     unit = next((unit for unit in units if page in unit), (page,))
     if all(journal.message(each) is None for each in unit):
@@ -58,7 +59,7 @@ def show_page(
         if level.text is None or level.tokens is None:
             kind = journal.state.kind(page)
             console.print(
-                f"[bold]{level.level}[/] is not offered: it is forbidden for a {kind} page, or saves too little"
+                f"[bold]{level.level}[/] is not offered: it is forbidden for pages of the kind {kind}, or saves too little"
             )
             continue
         share = level.tokens / max(offered[ResidencyLevel.FULL].tokens, 1)

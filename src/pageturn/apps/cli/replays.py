@@ -185,7 +185,7 @@ def _bare(result: Result) -> Result:
     return msgspec.structs.replace(result, turns=())
 
 
-def show_results(console: Console, results: Iterable[Result]) -> None:
+def show_results(console: Console, results: Iterable[Result], *, is_long: bool = False) -> None:
     """Print a table for each budget, and the flip rule; separately for each counter and vendor."""
     pools: dict[tuple[str, str], Points] = {}
     for result in results:
@@ -193,7 +193,7 @@ def show_results(console: Console, results: Iterable[Result]) -> None:
     if answered(Comparison(tuple(_pool(*units, points) for units, points in sorted(pools.items())))):
         return
     if not pools:
-        console.print("no session to replay")
+        console.print("no session to replay" + (": none is as long as --long asks for" if is_long else ""))
     for (counter, vendor), points in sorted(pools.items()):
         _show_points(console, points, f"tokens counted as {counter}, billed as {vendor}")
 

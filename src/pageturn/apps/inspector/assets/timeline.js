@@ -224,7 +224,11 @@ export function timeline({ data, pick, point }) {
     pen.textAlign = "center";
     const every = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10000].find((each) => each * step > 44) || 20000;
     const y = area.events.top + area.events.height + 10;
-    for (let turn = every; turn <= turns; turn += every) pen.fillText(number(turn), x(turn) + step / 2, y);
+    for (let turn = every; turn <= turns; turn += every) {
+      const words = number(turn);
+      const last = node.clientWidth - pen.measureText(words).width / 2; // where nothing of it is cut off
+      pen.fillText(words, Math.min(x(turn) + step / 2, last), y);
+    }
     pen.textAlign = "right";
     pen.fillText("turn", LEFT - 8, y);
   }
