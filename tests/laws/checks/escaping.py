@@ -14,8 +14,11 @@ _LEFT_OUT = "[... "  # how a renderer marks what it leaves out
 
 def problems(case: Case) -> Iterator[str]:
     handles = case.model.handles
+    people = [text for item in case.model.live for text in item.human_texts if _TAG.search(text)]
     for each in case.ours:
         text = our_words(each.message)
+        for verbatim in people if not each.message.synthetic else ():  # beside which a harness's part was shortened
+            text = text.replace(verbatim, "")
         inner = text.removeprefix("<page>\n").removesuffix("\n</page>") if text.startswith("<page>\n") else text
         found = _TAG.search(inner)
         if found is not None:
