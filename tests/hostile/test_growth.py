@@ -11,7 +11,7 @@ from tests.hostile.growth import looked_at
 from tests.hostile.shapes import SHAPES
 from tests.long import examples
 
-EACH = examples(2, whole=len(ENTRY_POINTS))  # entry points that every shape goes through
+EACH = examples(1, whole=len(ENTRY_POINTS))  # entry points that every shape goes through
 SIZES = [3_000, 16_000][: examples(1, whole=2)]  # and four times as many: below what most bounds are, and above
 POINTS = list(ENTRY_POINTS)
 PAIRS = [  # a sample goes round, so that all shapes and all entry points are in it

@@ -11,7 +11,7 @@ from tests.long import examples
 from tests.stores import damaging, written
 
 PARTS = 50
-CHANGES = examples(150, whole=10_000) // PARTS
+CHANGES = examples(100, whole=10_000) // PARTS
 
 
 @pytest.fixture(scope="module")
