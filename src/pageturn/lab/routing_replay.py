@@ -83,7 +83,7 @@ class Problem(NamedTuple):
 
     @property
     def best(self) -> int:
-        """The best single agent in hindsight."""
+        """The best single agent, by all outcomes."""
         return max(range(len(self.agents)), key=lambda at: sum(row[at] for row in self.outcomes))
 
 
@@ -145,7 +145,7 @@ class Result(NamedTuple):
 
 
 def judged(given: Problem, chosen: Sequence[int]) -> Result:
-    """The regret compared with the best single agent in hindsight."""
+    """The regret compared with the best single agent by all outcomes."""
     best = given.best
     lost = [row[best] - row[at] for row, at in zip(given.outcomes, chosen, strict=True)]
     half = len(lost) // 2

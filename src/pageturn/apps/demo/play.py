@@ -107,7 +107,7 @@ class Play:
         yield turn
 
     def _told(self, place: int) -> Iterator[Event]:
-        """What just happened, where it is worth telling."""
+        """What just happened, if it is worth a line."""
         if place == self.story.rule:
             yield Event(1, f'a rule comes with the first task: "{RULE}"')
         if place == self.story.page:

@@ -63,10 +63,10 @@ def most_input(outline: RequestOutline, model: str, window: int | None = None) -
 
 def _dollars(outline: RequestOutline, output: int, candidate: Bounded) -> float:
     price = candidate.price
-    dearest = max(price.input, price.cache_write)
+    most_expensive = max(price.input, price.cache_write)
     if any(_FOR_AN_HOUR in bytes(field) for field in outline.fields.values()):
-        dearest = max(dearest, price.cache_write_1h or 0.0)
-    return (dearest * most_input(outline, candidate.model, candidate.window) + price.output * output) / _MTOK
+        most_expensive = max(most_expensive, price.cache_write_1h or 0.0)
+    return (most_expensive * most_input(outline, candidate.model, candidate.window) + price.output * output) / _MTOK
 
 
 def _whole(outline: RequestOutline, name: str) -> int | None:
