@@ -110,6 +110,11 @@ def test_what_is_new_is_shown_in_full_up_to_half_of_the_room(tokens, is_whole):
     assert draft.notices == ([] if is_whole else ["a new page is too large to be shown whole"])
 
 
+@pytest.mark.parametrize(("budget", "level"), [(200, FULL), (199, COMPRESSED)])
+def test_without_the_recall_tool_a_task_is_shown_in_full_up_to_half(budget, level):
+    assert levels(task(1, 100, 60, 20), budget=budget, can_point=False) == {1: level}
+
+
 @pytest.mark.parametrize(("tokens", "before", "is_whole"), [(150, 150, True), (151, 150, False), (280, 0, True)])
 def test_what_is_new_is_shown_in_full_if_it_fits_beside_the_last_context_as_it_was(tokens, before, is_whole):
     draft = promised(frame(new(2, tokens, 60, 20, 20), budget=300, shown_before=before))

@@ -177,3 +177,18 @@ def test_what_was_too_large_is_whole_when_the_model_fetches_it_again(policy):
     again = read(2)
     assert all(body in results_of(again) for body in bodies)
     assert again.tokens <= 8_000
+
+
+def test_a_fold_that_nothing_demands_waits_where_it_would_shorten_what_is_new():
+    def names(kind, count):
+        return " ".join(f"{kind}{at}x{at * 7 % 13}" for at in range(count))
+
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+    tools = [{"name": f"tool{at}", "description": names("d", 120), "input_schema": schema} for at in range(4)]
+    session = open_session(model="my-model", policy=pt.Paged(6_000))
+    session.append(pt.user("Find the bug in the parser and fix it, please."))
+    pages = [session.append(pt.user(names(f"r{at}_", 100))) for at in range(3)]
+    context = session.derive(tools)
+    assert context.fold is None
+    assert context.notices == ()
+    assert all(context.explain(page.handle).level is pt.ResidencyLevel.FULL for page in pages)

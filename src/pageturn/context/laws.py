@@ -17,7 +17,7 @@ from pageturn.values.pages import ResidencyLevel
 
 _FULL, _COMPRESSED = ResidencyLevel.FULL, ResidencyLevel.COMPRESSED
 _TASK_SHARE = 3  # the task is shown verbatim if it takes at most a third of the budget
-_TASK_SHARE_WITHOUT_RECALL = 2  # ... or half, if the model cannot fetch the rest
+_TASK_SHARE_WITHOUT_RECALL = 2  # or at most half, if the model cannot fetch the rest
 # What the model has not seen yet is shown in full if it takes at most half of the room, or if nothing has to make room for it.
 _UNSEEN_SHARE = 2
 _PEOPLE_SHARE = 4  # what people said is shown verbatim up to a quarter of the budget

@@ -58,5 +58,5 @@ def unpack(file: Path, store: str, scope: str | None) -> None:
         name = archive.write(opened, packed, scope)
     if answered(SessionUnpacked(store, name, packed.unchecked)):
         return
-    told = [f"session {name} is in {shown(store)}", *filter(None, [packed.unchecked])]
-    terminal().print(inert("\n".join(told)), markup=False, highlight=False)
+    said = [f"session {name} is in {shown(store)}", *filter(None, [packed.unchecked])]
+    terminal().print(inert("\n".join(said)), markup=False, highlight=False)
